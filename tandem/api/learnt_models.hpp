@@ -10,6 +10,7 @@
 #include "tandem/base/config.hpp"
 #include "tandem/base/log.hpp"
 #include "tandem/runtime/sched/estimates.hpp"
+#include "tandem/runtime/sched/placing/durations.hpp"
 #include "tandem/runtime/worker/duration_models.hpp"
 
 namespace tandem {
@@ -54,18 +55,17 @@ class ModelEstimates final : public runtime::Estimates {
   /// `models` outlives this.
   explicit ModelEstimates(const runtime::DurationModels& models) : models_(models) {}
   runtime::Estimate expected_ns(std::string_view codelet, model::Footprint footprint, DeviceKind kind) const override {
-    return told(models_.expected_ns(codelet, footprint, kind));
+    const model::Estimate known = models_.expected_ns(codelet, footprint, kind);
+    return {known.mean_ns, known.deviation_ns, known.known};
   }
+  /// Known as soon as an earlier run has measured it as often as a run tries it.
   runtime::Estimate expected_ns_by(unsigned implementation, std::string_view codelet, model::Footprint footprint,
                                    DeviceKind kind) const override {
-    return told(models_.expected_ns(codelet, footprint, kind, implementation));
+    const model::Estimate known = models_.expected_ns(codelet, footprint, kind, implementation);
+    return {known.mean_ns, known.deviation_ns, known.samples > runtime::Durations::kTrials};
   }
 
  private:
-  static runtime::Estimate told(const model::Estimate& known) noexcept {
-    return {known.mean_ns, known.deviation_ns, known.known};
-  }
-
   const runtime::DurationModels& models_;
 };
 

@@ -8,6 +8,13 @@
 
 namespace tandem::sim {
 
+namespace {
+
+/// So often programs may go on at one time while the loop has nothing to do then.
+constexpr unsigned kMostRounds = 10'000;
+
+}  // namespace
+
 /// One rank's program, and whether it can go on.
 struct Job::Rank {
   explicit Rank(std::function<void()> program) : fiber(std::move(program)) {}
@@ -95,6 +102,7 @@ bool Job::run(Turns turns) { return turns == Turns::prompt ? run_promptly() : ru
 bool Job::run_promptly() {
   for (const auto& rank : ranks_) list(*rank);
   std::size_t running = ranks_.size();
+  unsigned rounds = 0;  // in which programs went on, and the loop had nothing to do at this time
   while (running > 0) {
     for (std::size_t left = ready_.size(); left > 0; --left) {
       Rank& rank = *ready_.front();
@@ -105,11 +113,16 @@ bool Job::run_promptly() {
       if (rank.fiber.has_ended()) --running;
       else if (rank.can_run()) list(rank);
     }
-    // A program that waits without resting waits for what the loop does.
+    // A program that goes on without resting may wait for what the loop does, or for time to pass.
     if (!ready_.empty()) {
-      loop_.step_one();
-      continue;
+      rounds = loop_.step_one() ? 0 : rounds + 1;
+      if (rounds < kMostRounds) continue;
+      bool has_stepped = false;
+      loop_.run_until([](void* stepped) { return std::exchange(*static_cast<bool*>(stepped), true); }, &has_stepped,
+                      base::kNever);
     }
+    rounds = 0;
+    if (!ready_.empty()) continue;
     const auto end = loop_.run_until([](void* ready) { return !static_cast<std::deque<Rank*>*>(ready)->empty(); },
                                      &ready_, base::kNever);
     if (end == base::RunEnd::stuck && running > 0 && ready_.empty()) return false;

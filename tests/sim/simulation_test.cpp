@@ -64,6 +64,18 @@ TEST(Simulation, ARuntimeFindsItsPlace) {
   EXPECT_EQ(runtime::VirtualPlace::current(), nullptr);
 }
 
+TEST(Job, ProgramsMayWaitForTimeToPass) {
+  Job job(1);
+  std::int64_t seen_ns = 0;
+  job.add([&] {
+    while (job.loop().now_ns() < 5'000) Fiber::yield();
+    seen_ns = job.loop().now_ns();
+  });
+  job.loop().at(7'000, [] {});
+  EXPECT_TRUE(job.run(Job::Turns::prompt));
+  EXPECT_EQ(seen_ns, 7'000);
+}
+
 /// Independent tasks of 1 ms each: their number, and the virtual time that they take.
 std::int64_t time_of(unsigned tasks, unsigned cores) {
   Simulation simulation({.platform = {.cores = cores}, .kernels = all_take(1'000'000)});

@@ -1,4 +1,5 @@
 // tools/simulate/command.cpp: `tandem simulate`: a program on many ranks in virtual time.
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -59,7 +60,7 @@ base::Result<std::shared_ptr<LearntModels>> read_models(const SimulateArguments&
 /// While it lives, what the program prints goes to standard error.
 class OutputAside {
  public:
-  OutputAside() : kept_(::dup(STDOUT_FILENO)) {
+  OutputAside() : kept_(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0)) {
     std::fflush(stdout);
     ::dup2(STDERR_FILENO, STDOUT_FILENO);
   }

@@ -142,6 +142,7 @@ struct PlacedTask {
 
 /// What a task has of a memory with a budget. `Room` changes it.
 struct RoomState {
+  /// From nothing to memory that is pinned.
   enum class Memory : std::uint8_t {
     none,
     asked,   ///< an event that asks for its memory has done so
@@ -149,10 +150,12 @@ struct RoomState {
     behind,  ///< as `pinned`, but it does not count among the kernels; see `Room::AtOnce`
     beside,  ///< its data is pinned, and counts beside the budget
   };
-  Memory memory : 4 = Memory::none;
+  Memory memory : 4 = Memory::none;  ///< what it has
   bool is_noted : 1 = false;  ///< the task is among the upcoming uses of its data
 
+  /// Whether its data is pinned, on whatever terms.
   bool is_pinned() const noexcept { return memory >= Memory::pinned; }
+  /// Whether its pinned data counts within the budget.
   bool is_pinned_within_budget() const noexcept { return is_pinned() && memory != Memory::beside; }
 };
 static_assert(sizeof(RoomState) == 1);
