@@ -1011,6 +1011,7 @@ class Runtime {
   void wait_for(const std::vector<TaskRef>& tasks);
   void check_not_recording(const char* action) const;
   void start(const Options& program);
+  void start_here(const Options& program);
   void start_virtually(const Options& program);
   void join_ranks(std::unique_ptr<comm::Endpoint> endpoint, const dist::FlowOptions& options);
   void connect_trace();

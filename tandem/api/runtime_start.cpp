@@ -90,6 +90,30 @@ std::unique_ptr<trace::Session> open_trace(trace::SessionOptions options, const 
   return std::move(session).value();
 }
 
+/// The trace of a rank, which begins now if options say so. `config` and `resources` outlive it.
+std::unique_ptr<Trace> make_trace(const base::Config& config, const TracePlace& place, WorldResources& resources) {
+  const auto open = [&config, &resources, place](const std::filesystem::path& folder) {
+    return open_trace(trace_options(config, place, resources.topology.get()), folder, resources);
+  };
+  const bool begins = !config.get_string("trace").empty() || !config.get_string("report").empty();
+  return std::make_unique<Trace>(begins ? open({}) : nullptr, open);
+}
+
+void warn_of_numa_balancing(const WorldResources& resources) {
+  const std::string warning = internal::warning_of_numa_balancing(resources.topology->numa_nodes().size());
+  if (!warning.empty()) resources.log->warn("{}", warning);
+}
+
+std::unique_ptr<comm::Endpoint> open_endpoint(comm::Job job, const comm::EndpointOptions& options,
+                                              const base::Config& config, const WorldResources& resources) {
+  std::optional<base::ScopedAffinity> near_card;  // for its memory, and its thread, which inherits this
+  if (config.get_bool("bind"))
+    if (const auto pus = pus_near_network(*resources.topology); !pus.empty()) near_card.emplace(pus);
+  auto opened = comm::Endpoint::open(std::move(job), options, *resources.log);
+  if (!opened.ok()) throw StartError(opened.error().message);
+  return std::move(opened).value();
+}
+
 /// Number of CPU workers in the memory that has most.
 unsigned workers_of_largest_memory(const runtime::Machine& machine) {
   std::vector<unsigned> counts(machine.nodes.size());
@@ -134,13 +158,13 @@ void place_message_memory(runtime::RuntimeCore& core, std::size_t numa_place, co
 Runtime::Runtime(const Options& options)
     : config_(std::make_unique<base::Config>(load_config(nullptr, nullptr, options))),
       resources_(make_resources(*config_, options)) {
-  runtime::VirtualPlace::current() != nullptr ? start_virtually(options) : start(options);
+  start(options);
 }
 
 Runtime::Runtime(int& argc, char** argv, const Options& options)
     : config_(std::make_unique<base::Config>(load_config(&argc, argv, options))),
       resources_(make_resources(*config_, options)) {
-  runtime::VirtualPlace::current() != nullptr ? start_virtually(options) : start(options);
+  start(options);
 }
 
 Runtime::Runtime(std::unique_ptr<WorldResources> resources, runtime::World world, const runtime::CoreOptions& options)
@@ -207,14 +231,16 @@ void Runtime::leave_to_parent() noexcept {
 }
 
 void Runtime::start(const Options& program) {
+  if (runtime::VirtualPlace::current() != nullptr) start_virtually(program);
+  else start_here(program);
+}
+
+void Runtime::start_here(const Options& program) {
   std::optional<comm::Job> job = join(*config_, *resources_);
   TracePlace place;
   if (job) place = {job->rank.value(), job->size, job->id};
   find_cores(*config_, job ? &*job : nullptr, *resources_);
-  if (!job || job->here.empty() || job->here.front() == job->rank)
-    if (const std::string warning = internal::warning_of_numa_balancing(resources_->topology->numa_nodes().size());
-        !warning.empty())
-      resources_->log->warn("{}", warning);
+  if (!job || job->here.empty() || job->here.front() == job->rank) warn_of_numa_balancing(*resources_);
   const std::optional<NamedMachine> contention_machine = find_contention_machine(
       *config_, base::process_environment(), machine_name(resources_->topology->cpu_model()), *resources_->log);
   std::optional<std::size_t> message_memory;
@@ -224,12 +250,7 @@ void Runtime::start(const Options& program) {
   settle_policy(world, *config_, *resources_);
   if (place.rank == 0) save_measured_machine(world, *config_, *resources_);
   measure_links_for_policy(world, *resources_->log);
-  const bool traced = !config_->get_string("trace").empty() || !config_->get_string("report").empty();
-  trace_ = std::make_unique<Trace>(
-      traced ? open_trace(trace_options(*config_, place, resources_->topology.get()), {}, *resources_) : nullptr,
-      [this, place](const std::filesystem::path& folder) {
-        return open_trace(trace_options(*config_, place, resources_->topology.get()), folder, *resources_);
-      });
+  trace_ = make_trace(*config_, place, *resources_);
   if (config_->get_bool("trace.counters")) {
     // This is tried here, so that the log has one line instead of one for each worker.
     if (const auto counters = base::open_hardware_counters()) world.counters = &base::open_hardware_counters;
@@ -242,13 +263,7 @@ void Runtime::start(const Options& program) {
     comm::EndpointOptions endpoint_options = comm::comm_options(*config_);
     endpoint_options.trace = trace_->session();
     endpoint_options.networks = known_networks(world.machine);
-    std::optional<base::ScopedAffinity> near_card;  // for its memory, and its thread, which inherits this
-    if (config_->get_bool("bind"))
-      if (const auto pus = pus_near_network(*resources_->topology); !pus.empty()) near_card.emplace(pus);
-    auto opened = comm::Endpoint::open(std::move(*job), endpoint_options, *resources_->log);
-    near_card.reset();
-    if (!opened.ok()) throw StartError(opened.error().message);
-    endpoint = std::move(opened).value();
+    endpoint = open_endpoint(std::move(*job), endpoint_options, *config_, *resources_);
   }
   runtime::CoreOptions options = core_options(*config_);
   options.emulation = program.emulation;
@@ -286,21 +301,11 @@ void Runtime::start_virtually(const Options& program) {
   runtime::VirtualPlace& place = *runtime::VirtualPlace::current();
   resources_->loop = &place.loop();
   resources_->clock = std::make_unique<clock::LoopClock>(place.loop());
-  runtime::World world;
-  const std::string& sched = config_->get_string("sched");
-  world.policy = make_policy(sched == kAutomaticPolicy ? "lws" : sched, resources_->policies);
-  world.clock = resources_->clock.get();
-  world.log = resources_->log.get();
+  runtime::World world = begin_world(*config_, *resources_);
   world.driver = place.make_driver();
-  world.caller_works = config_->get_bool("caller");
   place.furnish(world, static_cast<unsigned>(config_->get_int("workers")));
   settle_policy(world, *config_, *resources_);
-  const auto open = [this, traced = TracePlace{place.rank(), place.size(), place.job()}](
-                        const std::filesystem::path& folder) {
-    return open_trace(trace_options(*config_, traced, nullptr), folder, *resources_);
-  };
-  const bool is_traced = !config_->get_string("trace").empty() || !config_->get_string("report").empty();
-  trace_ = std::make_unique<Trace>(is_traced ? open({}) : nullptr, open);
+  trace_ = make_trace(*config_, {place.rank(), place.size(), place.job()}, *resources_);
   comm::EndpointOptions endpoint_options = comm::comm_options(*config_);
   endpoint_options.trace = trace_->session();
   auto endpoint = place.open_endpoint(endpoint_options, *resources_->log);

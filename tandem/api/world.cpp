@@ -23,6 +23,13 @@ namespace tandem {
 
 namespace {
 
+std::unique_ptr<runtime::Policy> make_policy(const std::string& name, const runtime::PolicyRegistry& policies) {
+  if (auto policy = policies.make(name)) return policy;
+  std::string known;
+  for (const std::string& other : policies.names()) known += (known.empty() ? "" : ", ") + other;
+  throw StartError(fmt::format("there is no scheduling policy '{}'; known are: {}", name, known));
+}
+
 /// A memory that only copies reach: main memory at addresses that nothing else knows.
 class DistantMemory final : public runtime::MemoryNode {
  public:
@@ -140,13 +147,6 @@ void divide_main_memory(runtime::World& world, const base::Topology& topology) {
 
 }  // namespace
 
-std::unique_ptr<runtime::Policy> make_policy(const std::string& name, const runtime::PolicyRegistry& policies) {
-  if (auto policy = policies.make(name)) return policy;
-  std::string known;
-  for (const std::string& other : policies.names()) known += (known.empty() ? "" : ", ") + other;
-  throw StartError(fmt::format("there is no scheduling policy '{}'; known are: {}", name, known));
-}
-
 std::vector<WorkerPlacement> plan_workers(const base::Topology& topology, std::optional<double> cpu_quota,
                                           const base::Config& config, const RankShare& share) {
   const std::vector<base::CoreId> cores = cores_for_workers(topology, config);
@@ -171,6 +171,16 @@ base::CoreId core_of(const WorkerPlacement& placement, const base::Topology& top
   return placement.core.value_or(base::CoreId(static_cast<std::uint32_t>(placement.worker % topology.cores().size())));
 }
 
+runtime::World begin_world(const base::Config& config, const WorldResources& resources) {
+  runtime::World world;
+  const std::string& sched = config.get_string("sched");
+  world.policy = make_policy(sched == kAutomaticPolicy ? "lws" : sched, resources.policies);
+  world.clock = resources.clock.get();
+  world.log = resources.log.get();
+  world.caller_works = config.get_bool("caller");
+  return world;
+}
+
 runtime::World make_real_world(const base::Config& config, WorldResources& resources) {
   if (resources.clock == nullptr) resources.clock = clock::best_clock();
   if (resources.topology == nullptr) {
@@ -183,12 +193,7 @@ runtime::World make_real_world(const base::Config& config, WorldResources& resou
   if (plan.size() > resources.topology->cores().size())
     resources.log->info("{} workers share {} cores", plan.size(), resources.topology->cores().size());
 
-  runtime::World world;
-  const std::string sched = config.get_string("sched");
-  world.policy = make_policy(sched == kAutomaticPolicy ? "lws" : sched, resources.policies);
-  world.clock = resources.clock.get();
-  world.log = resources.log.get();
-  world.caller_works = config.get_bool("caller");
+  runtime::World world = begin_world(config, resources);
   const auto bind = [&resources](int core) {
     const auto bound = resources.topology->bind_this_thread(base::CoreId(static_cast<std::uint32_t>(core)));
     if (!bound.ok()) resources.log->warn("a worker runs unbound: {}", bound.error().message);

@@ -53,8 +53,9 @@ std::vector<WorkerPlacement> plan_workers(const base::Topology& topology, std::o
 /// The core to which a worker is bound, or that stands for an unbound one.
 base::CoreId core_of(const WorkerPlacement& placement, const base::Topology& topology);
 
-/// Makes a policy by its name. Throws StartError for an unknown one.
-std::unique_ptr<runtime::Policy> make_policy(const std::string& name, const runtime::PolicyRegistry& policies);
+/// A world with the clock and the log of `resources`, and with what options say of any machine: the policy, and whether
+/// the caller works. It has no driver and no workers yet. Throws StartError for an unknown policy.
+runtime::World begin_world(const base::Config& config, const WorldResources& resources);
 
 /// Makes a world with threads bound to the cores of `resources.topology`, or of this process when that is null, and
 /// real clocks. Throws StartError for an unknown policy.
