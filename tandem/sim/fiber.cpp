@@ -5,7 +5,6 @@
 
 #include "tandem/base/assert.hpp"
 #include "tandem/base/fiber_local.hpp"
-#include "tandem/base/sanitizers.hpp"
 
 #if defined(TANDEM_FIBERS_ARE_THREADS)
 #include <condition_variable>
@@ -18,93 +17,98 @@
 
 namespace tandem::sim {
 
-namespace {
+class Fiber::Context {
+ public:
+  enum class State { fresh, suspended, runs, ended };
 
-/// Runs a body that must not throw.
-void run(const std::function<void()>& body) noexcept { body(); }
+  Context(std::function<void()> body, std::size_t stack_bytes);
+  ~Context();
 
-}  // namespace
+  /// Gives the turn to the fiber; returns when it has come back.
+  void enter();
+  /// Gives the turn back, from inside.
+  void leave();
+
+  State state = State::fresh;
+  static constinit inline thread_local Context* current = nullptr;  ///< the fiber that runs here
+
+ private:
+  /// The body throws nothing.
+  void run() noexcept {
+    body_();
+    state = State::ended;
+  }
+
+  const std::function<void()> body_;
+#if defined(TANDEM_FIBERS_ARE_THREADS)
+  void give_turn();
+
+  std::mutex mutex_;
+  std::condition_variable turn_;
+  bool is_inside_ = false;  ///< the fiber's thread has the turn, not the caller of `resume`; guarded by `mutex_`
+  std::thread thread_;
+#else
+  base::FiberLocal::Values locals_{};
+  boost::context::fiber other_;  ///< the fiber while it does not run; while it runs, the caller of `resume`
+#endif
+};
 
 #if defined(TANDEM_FIBERS_ARE_THREADS)
 
-/// One of two threads has the turn: `is_inside_` says which, under `mutex_`.
-class Fiber::Context {
- public:
-  Context(std::function<void()> body, std::size_t) : body_(std::move(body)) {}
-  ~Context() {
-    if (thread_.joinable()) thread_.join();
-  }
+Fiber::Context::Context(std::function<void()> body, std::size_t) : body_(std::move(body)) {}
 
-  void enter() {
-    std::unique_lock lock(mutex_);
-    is_inside_ = true;
-    if (!thread_.joinable()) thread_ = std::thread([this] { begin(); });
-    else turn_.notify_all();
-    turn_.wait(lock, [this] { return !is_inside_; });
-  }
-  void leave() {
-    std::unique_lock lock(mutex_);
-    give_turn();
-    turn_.wait(lock, [this] { return is_inside_; });
-  }
+Fiber::Context::~Context() {
+  if (thread_.joinable()) thread_.join();
+}
 
-  enum class State { fresh, suspended, runs, ended } state = State::fresh;
+void Fiber::Context::enter() {
+  std::unique_lock lock(mutex_);
+  is_inside_ = true;
+  if (thread_.joinable()) turn_.notify_all();
+  else
+    thread_ = std::thread([this] {
+      current = this;
+      run();
+      const std::lock_guard guard(mutex_);
+      give_turn();
+    });
+  turn_.wait(lock, [this] { return !is_inside_; });
+}
 
- private:
-  void begin() {
-    current = this;
-    run(body_);
-    const std::lock_guard lock(mutex_);
-    state = State::ended;
-    give_turn();
-  }
-  void give_turn() {
-    is_inside_ = false;
-    turn_.notify_all();
-  }
+void Fiber::Context::leave() {
+  std::unique_lock lock(mutex_);
+  give_turn();
+  turn_.wait(lock, [this] { return is_inside_; });
+}
 
- public:
-  static constinit inline thread_local Context* current = nullptr;
-
- private:
-  const std::function<void()> body_;
-  std::mutex mutex_;
-  std::condition_variable turn_;
-  bool is_inside_ = false;
-  std::thread thread_;
-};
+/// To the caller of `resume`; under the mutex.
+void Fiber::Context::give_turn() {
+  is_inside_ = false;
+  turn_.notify_all();
+}
 
 #else
 
-class Fiber::Context {
- public:
-  Context(std::function<void()> body, std::size_t stack_bytes)
-      : body_(std::move(body)),
-        other_(std::allocator_arg, boost::context::protected_fixedsize_stack(stack_bytes),
-               [this](boost::context::fiber&& resumer) {
-                 other_ = std::move(resumer);
-                 run(body_);
-                 state = State::ended;
-                 return std::move(other_);
-               }) {}
+Fiber::Context::Context(std::function<void()> body, std::size_t stack_bytes)
+    : body_(std::move(body)),
+      other_(std::allocator_arg, boost::context::protected_fixedsize_stack(stack_bytes),
+             [this](boost::context::fiber&& resumer) {
+               other_ = std::move(resumer);
+               run();
+               return std::move(other_);
+             }) {}
 
-  void enter() {
-    Context* const before = std::exchange(current, this);
-    base::FiberLocal::exchange(locals_);
-    other_ = std::move(other_).resume();
-    base::FiberLocal::exchange(locals_);
-    current = before;
-  }
-  void leave() { other_ = std::move(other_).resume(); }
+Fiber::Context::~Context() = default;
 
-  enum class State { fresh, suspended, runs, ended } state = State::fresh;
-  static constinit inline thread_local Context* current = nullptr;
+void Fiber::Context::enter() {
+  Context* const before = std::exchange(current, this);
+  base::FiberLocal::exchange(locals_);
+  other_ = std::move(other_).resume();
+  base::FiberLocal::exchange(locals_);
+  current = before;
+}
 
- private:
-  const std::function<void()> body_;
-  base::FiberLocal::Values locals_{};
-  boost::context::fiber other_;  ///< the fiber while it does not run; while it runs, the caller of `resume`
-};
+void Fiber::Context::leave() { other_ = std::move(other_).resume(); }
 
 #endif
 
