@@ -93,20 +93,7 @@ TEST(Paths, MessagesJoinTheGraphsOfRanks) {
 
 TEST(Paths, MessagesThatWaitForEachOtherEndThePath) {
   SmallRun run(2);
-  run.usual(0).usual(1);
-  // Node 1 of each rank receives what node 1 of the other one sends, all at one instant.
-  for (const std::uint32_t rank : {0u, 1u}) {
-    run.submit(rank, 0, 1, 0).submit(rank, 0, 2, 0, {}, {1});
-    run.stream(rank, 4)
-        .add(Type::receive_posted, at(20), {1, 1 - rank, 0, 7})
-        .add(Type::send_posted, at(100), {2, 1 - rank, 0, 0, 7, 64});
-    run.stream(rank, 4)
-        .add(Type::data_sent, at(100), {0, 1, 1, 2})
-        .add(Type::message_arrived, at(100), {1, 1 - rank, 0, 7, 64});
-    run.stream(rank, 4).add(Type::data_received, at(100), {0, 1, 1, 1});
-    run.execute(rank, 2, 2, 120, 200);
-  }
-  const auto history = run.read();
+  const auto history = add_messages_in_a_circle(run).read();
   const RealisedPath path = realised_path(*history, TaskGraph(*history), 0);
   ASSERT_FALSE(path.steps.empty());
   EXPECT_EQ(path.steps.front().start_ns, 0);

@@ -51,19 +51,7 @@ TEST(Replay, NothingHasRun) {
 
 TEST(Replay, MessagesThatWaitForEachOtherEnd) {
   SmallRun run(2);
-  run.usual(0).usual(1);
-  for (const std::uint32_t rank : {0u, 1u}) {
-    run.submit(rank, 0, 1, 0).submit(rank, 0, 2, 0, {}, {1});
-    run.stream(rank, 4)
-        .add(Type::receive_posted, at(20), {1, 1 - rank, 0, 7})
-        .add(Type::send_posted, at(100), {2, 1 - rank, 0, 0, 7, 64});
-    run.stream(rank, 4)
-        .add(Type::data_sent, at(100), {0, 1, 1, 2})
-        .add(Type::message_arrived, at(100), {1, 1 - rank, 0, 7, 64});
-    run.stream(rank, 4).add(Type::data_received, at(100), {0, 1, 1, 1});
-    run.execute(rank, 2, 2, 120, 200);
-  }
-  const auto history = run.read();
+  const auto history = add_messages_in_a_circle(run).read();
   EXPECT_LE(replay_end_ns(*history, TaskGraph(*history), Messages::free), 200);
   EXPECT_EQ(replay_end_ns(*history, TaskGraph(*history), Messages::measured), 200);
 }

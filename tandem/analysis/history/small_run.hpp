@@ -133,6 +133,24 @@ class TasksInARow : public SmallRun {
   std::int64_t ns_ = 0;
 };
 
+/// Two messages that wait for each other: node 1 of each rank receives what node 1 of the other one sends, all at one
+/// instant, and task 2 reads it.
+inline SmallRun& add_messages_in_a_circle(SmallRun& run) {
+  run.usual(0).usual(1);
+  for (const std::uint32_t rank : {0u, 1u}) {
+    run.submit(rank, 0, 1, 0).submit(rank, 0, 2, 0, {}, {1});
+    run.stream(rank, 4)
+        .add(Type::receive_posted, at(20), {1, 1 - rank, 0, 7})
+        .add(Type::send_posted, at(100), {2, 1 - rank, 0, 0, 7, 64});
+    run.stream(rank, 4)
+        .add(Type::data_sent, at(100), {0, 1, 1, 2})
+        .add(Type::message_arrived, at(100), {1, 1 - rank, 0, 7, 64});
+    run.stream(rank, 4).add(Type::data_received, at(100), {0, 1, 1, 1});
+    run.execute(rank, 2, 2, 120, 200);
+  }
+  return run;
+}
+
 /// Rank 0 runs task 1, its node 2 sends the result, node 3 of rank 1 receives it, task 4 there reads it.
 inline SmallRun& add_message(SmallRun& run) {
   run.usual(0).usual(1);

@@ -1,6 +1,7 @@
 // tandem/runtime/record/graph_test.cpp: recorded flows: their place among live tasks, their instances and changes.
 #include "tandem/runtime/record/graph.hpp"
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "tandem/base/event_loop.hpp"
+#include "tandem/clock/loop_clock.hpp"
 #include "tandem/runtime/exec/kernel_call.hpp"
 #include "tandem/runtime/record/recorder.hpp"
 #include "tandem/runtime/runtime_core.hpp"
@@ -18,16 +20,12 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-struct LoopClock final : clock::Clock {
-  base::EventLoop* loop = nullptr;
-  std::int64_t now_ns() const noexcept override { return loop->now_ns(); }
-};
-
 /// The value of a task: its kernel notes it when it runs.
 using Number = std::tuple<int>;
 
 struct Fixture {
-  LoopClock clock;
+  std::unique_ptr<base::EventLoop> loop = std::make_unique<base::EventLoop>(1);  // the runtime takes it
+  clock::LoopClock loop_clock{*loop};
   base::Log log{base::LogLevel::error, [](base::LogLevel, std::string_view) {}};
   std::vector<int> order;
   std::shared_ptr<CodeletCore> codelet;
@@ -42,11 +40,9 @@ struct Fixture {
 
   Fixture() {
     World world;
-    auto loop = std::make_unique<base::EventLoop>(1);
-    clock.loop = loop.get();
     world.driver = std::move(loop);
     world.policy = make_prio();
-    world.clock = &clock;
+    world.clock = &loop_clock;
     world.log = &log;
     world.add_cpu_workers(1);
     core = std::make_unique<RuntimeCore>(std::move(world), CoreOptions{});
