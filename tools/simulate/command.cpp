@@ -42,16 +42,15 @@ runtime::Emulation durations_of(const std::shared_ptr<LearntModels>& models) {
   };
 }
 
-base::Result<std::shared_ptr<LearntModels>> read_models(const SimulateArguments& arguments, ToolContext& context) {
+base::Result<std::shared_ptr<LearntModels>> read_models(const SimulateArguments& arguments,
+                                                        const base::Topology& topology, ToolContext& context) {
   std::filesystem::path folder = arguments.models;
   std::string machine;
   if (folder.empty()) {
     auto place = ModelFolder::place(context.config, base::process_environment());
     if (!place.ok()) return place.error();
     folder = std::move(place).value();
-    const auto topology = base::Topology::discover();
-    if (!topology.ok()) return topology.error();
-    machine = machine_name(topology.value().cpu_model());
+    machine = machine_name(topology.cpu_model());
   }
   const std::vector<runtime::WorkerSpec> one_core(1);
   return std::make_shared<LearntModels>(ModelFolder(folder, machine), one_core, context.log);
@@ -93,7 +92,9 @@ void run(const SimulateArguments& arguments, std::vector<std::string> words, Too
   if (words.empty() || words.front() != "linalg")
     return fail(wrong_use, "simulate: only `tandem linalg` can be simulated yet: tandem simulate -n 4 linalg OP ...");
   words.insert(words.begin(), "tandem");
-  const auto models = read_models(arguments, context);
+  const auto topology = base::Topology::discover();
+  if (!topology.ok()) return fail(failure, topology.error().message);
+  const auto models = read_models(arguments, topology.value(), context);
   if (!models.ok()) return fail(failure, models.error().message);
 
   const auto begin = std::chrono::steady_clock::now();
@@ -118,8 +119,6 @@ void run(const SimulateArguments& arguments, std::vector<std::string> words, Too
                counted(platform.cores, "core"), virtual_s, host_s);
     return;
   }
-  const auto topology = base::Topology::discover();
-  if (!topology.ok()) return fail(failure, topology.error().message);
   Measurement whole{.name = "program", .unit = "s", .samples = {virtual_s}};
   whole.params = {{"ranks", platform.ranks},
                   {"cores", platform.cores},

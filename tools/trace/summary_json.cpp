@@ -211,7 +211,8 @@ Json durations_json(const Durations& durations) {
   return {{"tasks", durations.tasks}, {"total_s", in_seconds(durations.total_ns)}, {"min_s", in_seconds(durations.min_ns)},
           {"first_quartile_s", in_seconds(durations.first_quartile_ns)}, {"median_s", in_seconds(durations.median_ns)},
           {"third_quartile_s", in_seconds(durations.third_quartile_ns)}, {"max_s", in_seconds(durations.max_ns)},
-          {"fence_s", durations.limit_ns() / 1e9}, {"outliers", durations.outliers}, {"outlier_excess_s", in_seconds(durations.outlier_excess_ns)}};
+          {"fence_s", durations.limit_ns() / 1e9}, {"outliers", durations.outliers},
+          {"outlier_excess_s", in_seconds(durations.outlier_excess_ns)}};
 }
 
 Json kernels_json(const History& history, const Summary& summary) {
@@ -231,7 +232,10 @@ Json kernels_json(const History& history, const Summary& summary) {
     entry["kinds"] = on_kinds;
     Json expectations = Json::array();
     for (const Expectations& one : kernel.expectations)
-      expectations.push_back({{"kind", summary.kinds.names()[one.kind]}, {"tasks", one.tasks}, {"first_quartile", one.first_quartile}, {"median", one.median},
+      expectations.push_back({{"kind", summary.kinds.names()[one.kind]},
+                              {"tasks", one.tasks},
+                              {"first_quartile", one.first_quartile},
+                              {"median", one.median},
                               {"third_quartile", one.third_quartile}, {"error", one.error}});
     entry["expectations"] = expectations;
     kernels.push_back(entry);

@@ -78,7 +78,8 @@ void print_kernels(const History& history, const Summary& summary) {
   for (const KernelProfile& kernel : summary.kernels) {
     print(history.texts[kernel.codelet], kernel,
           kernel.flops > 0 ? fmt::format("{:>10.2f}", kernel.flops_per_second() / 1e9) : "");
-    for (const KernelOnKind& one : kernel.kinds) print(fmt::format("  on {}", summary.kinds.names()[one.kind]), one, "");
+    for (const KernelOnKind& one : kernel.kinds)
+      print(fmt::format("  on {}", summary.kinds.names()[one.kind]), one, "");
   }
 }
 
