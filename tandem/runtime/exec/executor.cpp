@@ -262,7 +262,7 @@ bool Executor::is_everyone(const WorkerGroup& group) const noexcept {
 
 void Executor::end_one(Task& task, Origin& origin) {
   std::optional<NodeIndex> freed;  // node with freed memory
-  if (__builtin_expect(task.room.is_noted || task.room.is_pinned(), 0)) {
+  if (__builtin_expect(!task.room.is_clear(), 0)) {
     const NodeIndex node = node_of(task);
     if (memory_->end(task, node)) freed = node;
   }

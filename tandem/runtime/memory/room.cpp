@@ -266,19 +266,20 @@ bool Room::reserve_at_once(Task& task, NodeIndex node, AtOnce terms) {
   Node& here = nodes_[node];
   const std::size_t bytes = missing(task, node);
   const bool may_take = !stopped_ && here.next == nullptr && here.waiting.empty();
-  Handle& handle = *task.accesses()[0].handle();
+  // A hint and an event have one datum; a task that runs behind another one may have none.
+  Handle* const datum = terms == AtOnce::behind ? nullptr : task.accesses()[0].handle();
   switch (terms) {
     case AtOnce::hint:
-      if (bytes != 0 && !(may_take && make_spare_room(node, bytes, handle.residence->uses.next()))) return false;
+      if (bytes != 0 && !(may_take && make_spare_room(node, bytes, datum->residence->uses.next()))) return false;
       break;
     case AtOnce::valid:
-      if (bytes != 0 || !handle.valid_on(node)) return false;
+      if (bytes != 0 || !datum->valid_on(node)) return false;
       break;
     case AtOnce::behind:
       if (!may_take || here.used + bytes > here.budget) return false;
   }
   hold(task, node, terms == AtOnce::behind ? RoomState::Memory::behind : RoomState::Memory::pinned);
-  if (terms == AtOnce::hint) handle.residence->stays[node].is_hinted = bytes != 0;
+  if (terms == AtOnce::hint) datum->residence->stays[node].is_hinted = bytes != 0;
   TANDEM_AUDIT_ASSERT(is_sound(node));
   return true;
 }

@@ -153,6 +153,7 @@ struct RoomState {
   Memory memory : 4 = Memory::none;  ///< what it has
   bool is_noted : 1 = false;  ///< the task is among the upcoming uses of its data
 
+  bool is_clear() const noexcept { return memory == Memory::none && !is_noted; }  ///< nothing is known of it
   /// Whether its data is pinned, on whatever terms.
   bool is_pinned() const noexcept { return memory >= Memory::pinned; }
   /// Whether its pinned data counts within the budget.
