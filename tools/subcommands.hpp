@@ -3,10 +3,12 @@
 
 #include <cstddef>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tandem/base/config.hpp"
 #include "tandem/base/log.hpp"
+#include "tandem/base/result.hpp"
 #include "tools/command_line.hpp"
 
 namespace tandem::tools {
@@ -22,9 +24,14 @@ struct ToolContext {
   int (*run)(int argc, char** argv) = nullptr;
 };
 
-/// The words of the program that a command line ends with, as given: the last `count` ones that are no options of
-/// Tandem, and the options among and behind them.
-std::vector<std::string> program_words(const ToolContext& context, std::size_t count);
+/// A program that a command line ends with, behind the options of a subcommand (`Subcommand::take_program`).
+struct ProgramCall {
+  std::vector<std::string> words = {};  ///< the program and its arguments, as given; empty: there is none
+  /// Options of Tandem before the program, for its environment. Those behind it are among its words.
+  std::vector<std::pair<std::string, std::string>> variables = {};
+};
+/// Errors: invalid_argument, for an option before the program that the subcommand does not know.
+base::Result<ProgramCall> program_call(Subcommand command, const ToolContext& context);
 
 /// All subcommands of this build: with_all.cpp, or with_few.cpp.
 void add_all(Subcommand app, ToolContext& context);

@@ -34,6 +34,7 @@
 #include "tandem/runtime/task/describe.hpp"
 #include "tandem/runtime/virtual_place.hpp"
 #include "tandem/runtime/worker/worker_team.hpp"
+#include "tandem/sim_rank/process_place.hpp"
 
 namespace tandem {
 
@@ -45,7 +46,8 @@ base::Config load_config(int* argc, char** argv, const Options& options) {
   base::Registry registry;
   register_options(registry);
   auto sources = base::ConfigSources::of_process(argc != nullptr ? *argc : 0, argv);
-  sources.reserved_variables = comm::job_variables();  // the process may be a rank of `tandem run`
+  sources.reserved_variables = comm::job_variables();  // the process may be a rank of `tandem run`, or of a simulation
+  for (const char* const name : sim::simulation_variables) sources.reserved_variables.emplace_back(name);
   auto loaded = base::Config::load(registry, sources);
   if (!loaded.ok()) throw StartError(loaded.error().message);
   base::Config config = std::move(loaded).value();
@@ -231,6 +233,7 @@ void Runtime::leave_to_parent() noexcept {
 }
 
 void Runtime::start(const Options& program) {
+  if (const auto settled = sim::settle_in_simulation(); !settled) throw StartError(settled.error().message);
   if (runtime::VirtualPlace::current() != nullptr) start_virtually(program);
   else start_here(program);
 }

@@ -141,19 +141,29 @@ bool EventLoop::step_one(bool with_caller) {
   return true;
 }
 
-bool EventLoop::advance(std::int64_t deadline_ns, bool with_caller) {
+/// When something is to be done; kNever: nothing is.
+std::int64_t EventLoop::earliest_ns(bool with_caller) {
   take_woken();
-  std::int64_t earliest = kNever;
-  if (due_slots(with_caller) > 0 || !due_actions_.empty()) earliest = now_ns_;
-  if (!actions_.empty()) earliest = std::min(earliest, actions_.front().when_ns);
-  if (!stopped_) {
-    const auto others = [&](const auto& date) {
-      return with_caller || caller_ == nullptr || date.second != caller_->index;
-    };
-    const auto next = std::find_if(dates_.begin(), dates_.end(), others);
-    if (next != dates_.end()) earliest = std::min(earliest, next->first);
+  if (due_slots(with_caller) > 0 || !due_actions_.empty()) return now_ns_;
+  std::int64_t earliest = actions_.empty() ? kNever : actions_.front().when_ns;
+  if (stopped_) return earliest;
+  const auto others = [&](const auto& date) {
+    return with_caller || caller_ == nullptr || date.second != caller_->index;
+  };
+  const auto next = std::find_if(dates_.begin(), dates_.end(), others);
+  return next != dates_.end() ? std::min(earliest, next->first) : earliest;
+}
+
+bool EventLoop::advance(std::int64_t deadline_ns, bool with_caller) {
+  std::int64_t earliest = earliest_ns(with_caller);
+  while (others_ != nullptr && earliest > now_ns_ && std::min(earliest, deadline_ns) >= granted_ns_) {
+    const SharedTime::Grant grant = others_->wait(std::min(earliest, deadline_ns));
+    if (!grant.may_go_on) return false;
+    granted_ns_ = grant.until_ns;
+    earliest = earliest_ns(with_caller);
   }
-  if (earliest == kNever) return false;
+  // With others a deadline is a date: until then one of them might have sent something.
+  if (earliest == kNever && (others_ == nullptr || deadline_ns == kNever)) return false;
   set_now(std::max(now_ns_, std::min(earliest, deadline_ns)));
   return true;
 }

@@ -12,6 +12,20 @@
 
 namespace tandem::base {
 
+/// Loops of several processes that share one time. Called by the thread of the loop.
+class SharedTime {
+ public:
+  virtual ~SharedTime() = default;
+  /// Waits until all have done what comes before `next_ns`, the date at which this loop would go on (kNever: it has
+  /// nothing to do), or until something arrives for this loop, which is added to it by `at`. Returns a date: nothing
+  /// further arrives before it. False in `may_go_on`: no loop has anything to do.
+  struct Grant {
+    std::int64_t until_ns = 0;  ///< the loop may do what comes before this date
+    bool may_go_on = true;
+  };
+  virtual Grant wait(std::int64_t next_ns) = 0;
+};
+
 /// Steps all steppables on the calling thread, in an order drawn from a seed, in manual time: when all are idle, time
 /// jumps to the earliest date that a steppable asked for. Equal seeds and programs give exactly equal orders.
 ///
@@ -38,6 +52,9 @@ class EventLoop final : public Driver {
   /// One step of one steppable other than the caller's, or one due action; false when there is nothing to do at this
   /// date.
   bool step_one();
+
+  /// From now on time goes on only as `others` grants it. They outlive the loop.
+  void share_time(SharedTime& others) { others_ = &others; }
 
   /// Makes a number of steps drawn from [0, `most`]: what may happen between two submissions.
   void step_some(unsigned most);
@@ -82,12 +99,15 @@ class EventLoop final : public Driver {
   std::size_t due_slots(bool with_caller) const noexcept;
   Slot& due_slot(std::size_t number, bool with_caller);
   bool step_one(bool with_caller);
+  std::int64_t earliest_ns(bool with_caller);
   bool advance(std::int64_t deadline_ns, bool with_caller);
   void step(Slot& slot);
 
   std::uint64_t state_;
   std::function<std::size_t(std::size_t)> chooser_;
   std::int64_t now_ns_ = 0;
+  SharedTime* others_ = nullptr;
+  std::int64_t granted_ns_ = 0;  ///< by `others_`: nothing arrives from them before this date
   std::uint64_t actions_added_ = 0;
   std::vector<std::unique_ptr<Slot>> slots_;
   Slot* caller_ = nullptr;

@@ -2,9 +2,13 @@
 #include "tandem/base/event_loop.hpp"
 
 #include <chrono>
+#include <cstddef>
+#include <functional>
 #include <string>
 #include <thread>
+#include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace tandem::base::event_loop_test {
@@ -190,6 +194,45 @@ TEST(EventLoop, StepsNothingAfterStopAndWakersStayValid) {
   EXPECT_FALSE(loop.step_one());
   EXPECT_EQ(loop.run_until(kNotYet, nullptr, kNever), RunEnd::stuck);
   EXPECT_EQ(steps, 0);
+}
+
+/// Grants dates one after the other, and brings what a test says.
+struct FakeOthers final : SharedTime {
+  Grant wait(std::int64_t next_ns) override {
+    asked.push_back(next_ns);
+    if (grants.empty()) return {.may_go_on = false};
+    if (arrive) arrive(asked.size());
+    const std::int64_t until_ns = grants.front();
+    grants.erase(grants.begin());
+    return {.until_ns = until_ns};
+  }
+  std::vector<std::int64_t> asked, grants;
+  std::function<void(std::size_t call)> arrive;
+};
+
+TEST(EventLoop, GoesOnAsOthersGrant) {
+  EventLoop loop(1);
+  FakeOthers others;
+  loop.share_time(others);
+  std::vector<std::int64_t> seen;
+  for (const std::int64_t when : {10, 20, 30}) loop.at(when, [&] { seen.push_back(loop.now_ns()); });
+  others.grants = {15, 40};
+  others.arrive = [&](std::size_t call) {
+    if (call == 1) loop.at(12, [&] { seen.push_back(-loop.now_ns()); });
+  };
+  EXPECT_EQ(loop.run_until(kNotYet, nullptr, kNever), RunEnd::stuck);
+  EXPECT_THAT(seen, testing::ElementsAre(10, -12, 20, 30));
+  EXPECT_THAT(others.asked, testing::ElementsAre(10, 20, kNever));
+}
+
+TEST(EventLoop, WaitsWithOthersForADeadline) {
+  EventLoop loop(1);
+  FakeOthers others;
+  loop.share_time(others);
+  others.grants = {200};
+  EXPECT_EQ(loop.run_until(kNotYet, nullptr, 100), RunEnd::timed_out);
+  EXPECT_EQ(loop.now_ns(), 100);
+  EXPECT_THAT(others.asked, testing::ElementsAre(100));
 }
 
 }  // namespace

@@ -28,8 +28,10 @@ class VirtualPlace {
  public:
   virtual ~VirtualPlace() = default;
 
-  /// Of the program that runs on this fiber; null: it lives on this machine.
-  static VirtualPlace* current() noexcept { return current_; }
+  /// Of the program that runs on this fiber, or in this process; null: it lives on this machine.
+  static VirtualPlace* current() noexcept { return current_ != nullptr ? current_ : of_process_; }
+  /// From now on the program of this process lives in `place`, which outlives it.
+  static void settle(VirtualPlace& place) noexcept { of_process_ = &place; }
   /// While it lives, the program that runs here lives in `place`.
   class Stay {
    public:
@@ -58,6 +60,7 @@ class VirtualPlace {
 
  private:
   static constinit inline thread_local VirtualPlace* current_ = nullptr;
+  static constinit inline VirtualPlace* of_process_ = nullptr;
   static const base::FiberLocal own_place_;
 };
 

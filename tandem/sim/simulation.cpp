@@ -18,20 +18,7 @@ namespace tandem::sim {
 
 struct Simulation::Parts {
   explicit Parts(Options given)
-      : options(std::move(given)), job(options.seed), network(network_of(options), &job.loop()) {}
-
-  static comm::LoopOptions network_of(const Options& options) {
-    comm::LoopOptions network;
-    network.ranks = options.platform.ranks;
-    network.ranks_per_host = 1;
-    network.eager_bytes = 16 << 10;
-    network.segment_bytes = 64 << 10;
-    network.payload_bytes = 1 << 20;
-    network.bulk_travels = false;
-    network.latency_min_ns = network.latency_max_ns = options.platform.latency_ns;
-    network.bytes_per_ns = options.platform.bytes_per_ns;
-    return network;
-  }
+      : options(std::move(given)), job(options.seed), network(network_of(options.platform), &job.loop()) {}
 
   const Options options;
   Job job;

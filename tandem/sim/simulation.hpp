@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tandem/runtime/device/emulation.hpp"
-#include "tandem/sim/platform.hpp"
+#include "tandem/sim_rank/platform.hpp"
 
 namespace tandem::sim {
 

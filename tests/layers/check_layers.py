@@ -19,6 +19,7 @@ LAYERS = [
     {"comm", "analysis"},
     {"runtime"},
     {"dist"},
+    {"sim_rank"},
     {"sim"},
     {"api"},
     {"linalg"},

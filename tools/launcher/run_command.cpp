@@ -96,29 +96,29 @@ std::size_t program_position(const std::vector<std::string>& arguments, std::siz
 
 }  // namespace
 
-std::vector<std::string> program_words(const ToolContext& context, std::size_t count) {
-  const auto position = static_cast<std::ptrdiff_t>(program_position(context.arguments, count));
-  return {context.arguments.begin() + position, context.arguments.end()};
-}
-
-namespace {
-
-/// Options of Tandem before the program reach the ranks as variables; those after it reach the program unchanged.
-Exports configuration(const ToolContext& context, std::size_t count) {
-  Exports exports;
+Result<ProgramCall> program_call(Subcommand command, const ToolContext& context) {
+  std::vector<std::string> remaining = command.remaining();
+  if (!remaining.empty() && remaining.front() == "--") remaining.erase(remaining.begin());
+  else if (!remaining.empty() && remaining.front().starts_with("-"))
+    return Error{ErrorCode::invalid_argument, command.unknown_option(remaining.front()) + "; see --help"};
+  ProgramCall call;
+  const auto begin = context.arguments.begin() +
+                     static_cast<std::ptrdiff_t>(program_position(context.arguments, remaining.size()));
+  if (!remaining.empty() && !remaining.front().empty()) call.words = {begin, context.arguments.end()};
   constexpr std::string_view prefix = "--tandem.";
-  const auto end = context.arguments.begin() + static_cast<std::ptrdiff_t>(program_position(context.arguments, count));
-  for (auto argument = context.arguments.begin(); argument != end; ++argument) {
+  for (auto argument = context.arguments.begin(); argument != begin; ++argument) {
     if (!argument->starts_with(prefix)) continue;
     const auto equals = argument->find('=');
     const std::string name =
         argument->substr(prefix.size(), equals == std::string::npos ? equals : equals - prefix.size());
     const std::string value = equals == std::string::npos ? "true" : argument->substr(equals + 1);
     for (const base::ConfigEntry& entry : context.config.entries())  // checked before: one of them is meant
-      if (entry.option.name == name) exports.emplace_back(entry.option.environment_name(), value);
+      if (entry.option.name == name) call.variables.emplace_back(entry.option.environment_name(), value);
   }
-  return exports;
+  return call;
 }
+
+namespace {
 
 /// The variables of this host's environment that other hosts always get.
 Exports own_variables() {
@@ -292,12 +292,10 @@ class JobReport {
 };
 
 Result<LaunchOptions> launch_options(const RunArguments& arguments, Subcommand command, const ToolContext& context) {
-  std::vector<std::string> remaining = command.remaining();
-  if (!remaining.empty() && remaining.front() == "--") remaining.erase(remaining.begin());
-  else if (!remaining.empty() && remaining.front().starts_with("-"))
-    return Error{ErrorCode::invalid_argument, command.unknown_option(remaining.front()) + "; see tandem run --help"};
-  if (arguments.dry_run && remaining.empty()) remaining.emplace_back("-");
-  if (remaining.empty() || remaining.front().empty())
+  auto call = program_call(command, context);
+  if (!call) return call.error();
+  if (arguments.dry_run && call.value().words.empty()) call.value().words.emplace_back("-");
+  if (call.value().words.empty())
     return Error{ErrorCode::invalid_argument, "which program? write it after the options: tandem run -n 2 ./app"};
   auto places = places_of(arguments);
   if (!places) return places.error();
@@ -310,9 +308,9 @@ Result<LaunchOptions> launch_options(const RunArguments& arguments, Subcommand c
   const auto input = chosen<bool>("--stdin", arguments.input, {{"rank0", true}, {"none", false}});
   if (!input) return input.error();
   options.reads_input = input.value();
-  options.words = program_words(context, remaining.size());
+  options.words = std::move(call.value().words);
   options.folder = arguments.folder;
-  options.environment = configuration(context, remaining.size());
+  options.environment = std::move(call.value().variables);
   options.environment.insert(options.environment.end(), exports.value().begin(), exports.value().end());
   options.remote_environment = own_variables();
   std::uint32_t ranks = 0;

@@ -37,7 +37,5 @@ tandem_ends 0 trace summary "$folder/run"
 holds out 'makespan'
 
 # --- mistakes
-tandem_ends 2 simulate -n 2 /bin/true
-holds err 'only .tandem linalg. can be simulated yet'
 tandem_ends 2 simulate -n 0 "${program[@]}"
 tandem_ends 2 simulate -n 2 linalg nothing

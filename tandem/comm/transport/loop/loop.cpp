@@ -7,6 +7,8 @@
 #include <unordered_set>
 
 #include "tandem/base/assert.hpp"
+#include "tandem/base/narrow.hpp"
+#include "tandem/comm/bootstrap/bytes.hpp"
 
 namespace tandem::comm {
 
@@ -14,14 +16,15 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-/// Copies `from` into the pieces of `to`, as far as both go; pieces of more than `most` bytes stay as they are.
+/// Copies `from` into the pieces of `to`, as far as both go; pieces of more than `most` bytes stay as they are, and so
+/// does what pieces without an address would fill.
 void copy(std::span<const iovec> from, std::span<const iovec> to, std::size_t most = SIZE_MAX) {
   std::size_t i = 0;
   std::size_t at = 0;
   for (const iovec& place : to) {
     for (std::size_t done = 0; done < place.iov_len && i < from.size();) {
       const std::size_t part = std::min(place.iov_len - done, from[i].iov_len - at);
-      if (place.iov_len <= most)
+      if (place.iov_len <= most && from[i].iov_base != nullptr)
         std::memcpy(static_cast<std::byte*>(place.iov_base) + done, static_cast<std::byte*>(from[i].iov_base) + at,
                     part);
       done += part;
@@ -50,6 +53,9 @@ class LoopNetwork::Payload {
     if (stays_with_sender) pieces_.assign(pieces.begin(), pieces.end());
     else copy_ = joined(pieces);
   }
+  /// From another process: pieces without an address have stayed there.
+  Payload(Bytes content, std::vector<iovec> pieces) : pieces_(std::move(pieces)), copy_(std::move(content)) {}
+  std::span<const iovec> pieces() const noexcept { return pieces_; }
   /// Pieces of more than `most` bytes stay as they are.
   void read(std::span<const iovec> to, std::size_t most) {
     const std::lock_guard lock(mutex_);
@@ -64,8 +70,8 @@ class LoopNetwork::Payload {
 
  private:
   std::mutex mutex_;
-  std::vector<iovec> pieces_;  ///< in the sender's memory
-  Bytes copy_;                 ///< without `pieces_`
+  std::vector<iovec> pieces_;  ///< in the sender's memory, or what has come of them from another process
+  Bytes copy_;                 ///< without `pieces_`, or that which they point to
 };
 
 struct LoopNetwork::Message {
@@ -78,6 +84,19 @@ struct LoopNetwork::Message {
   std::size_t payload_bytes = 0;
   std::uint64_t cookie = 0;
   bool posted = false;  ///< the payload stays in the sender's memory until it is taken
+
+  /// The answer to a packet that `by` has taken.
+  Message taken_by(Rank by) const {
+    Message answer;
+    answer.kind = Kind::taken;
+    answer.from = by;
+    answer.rail = rail;
+    answer.posted = posted;
+    answer.cookie = cookie;
+    return answer;
+  }
+  std::string to_bytes(std::size_t most_piece_bytes) const;
+  static base::Result<Message> of_bytes(std::string_view bytes, const LoopOptions& options);
 };
 
 /// Messages that wait for one rank. The lock is held to put and to take, never while a sink is called.
@@ -288,13 +307,7 @@ class LoopTransport final : public Transport {
         sink_.landed(from, landing.token);
       }
     }
-    LoopNetwork::Message answer;
-    answer.kind = LoopNetwork::Message::Kind::taken;
-    answer.from = self_;
-    answer.rail = message.rail;
-    answer.posted = message.posted;
-    answer.cookie = message.cookie;
-    network_.deliver(message.from, std::move(answer));
+    if (network_.options().wire == nullptr) network_.deliver(message.from, message.taken_by(self_));
   }
 
   friend class LoopLink;
@@ -401,11 +414,83 @@ void LoopNetwork::send(Rank to, Message message) {
   }
   if (loop_ == nullptr) return deliver(to, std::move(message));
   const std::int64_t when = arrival_ns(message.from, to, message.rail, message.payload_bytes + message.control_bytes);
+  if (options_.wire != nullptr) return carry(to, when, message);
   auto shared = std::make_shared<Message>(std::move(message));
   loop_->at(when, [this, to, shared] {
     if (box(shared->from).dead && is_lost(to, *shared)) return;
     deliver(to, std::move(*shared));
   });
+}
+
+/// Gives it to the wire. The answer to a packet costs no message: it is known when the packet will be there.
+void LoopNetwork::carry(Rank to, std::int64_t when_ns, const Message& message) {
+  options_.wire->carry(to, when_ns, message.to_bytes(options_.bulk_travels ? SIZE_MAX : options_.eager_bytes));
+  if (message.kind == Message::Kind::packet)
+    loop_->at(when_ns, [this, self = message.from, answer = message.taken_by(to)] { deliver(self, answer); });
+}
+
+/// The message for another process, without pieces of more than `most_piece_bytes`.
+std::string LoopNetwork::Message::to_bytes(std::size_t most_piece_bytes) const {
+  internal::ByteWriter writer;
+  writer.u8(static_cast<std::uint8_t>(kind)).u32(from.value()).u32(rail);
+  writer.text({reinterpret_cast<const char*>(control.data()), control_bytes});
+  const std::span<const iovec> pieces = payload == nullptr ? std::span<const iovec>() : payload->pieces();
+  writer.u32(base::narrow<std::uint32_t>(pieces.size()));
+  for (const iovec& piece : pieces) {
+    const bool travels = piece.iov_len <= most_piece_bytes;
+    writer.u64(piece.iov_len).u8(travels ? 1 : 0);
+    if (travels) writer.raw({static_cast<const char*>(piece.iov_base), piece.iov_len});
+  }
+  return writer.take();
+}
+
+base::Result<LoopNetwork::Message> LoopNetwork::Message::of_bytes(std::string_view bytes, const LoopOptions& options) {
+  internal::ByteReader reader(bytes);
+  Message message;
+  message.kind = static_cast<Kind>(reader.u8());
+  message.from = Rank(reader.u32());
+  message.rail = reader.u32();
+  const std::string_view control = reader.text(bytes.size());
+  message.control.resize((control.size() + 7) / 8);
+  std::memcpy(message.control.data(), control.data(), control.size());
+  message.control_bytes = control.size();
+  const std::size_t most_bytes = std::max(options.segment_bytes, options.payload_bytes);
+  std::vector<std::pair<std::size_t, std::string_view>> pieces;  // a length, and what has come
+  std::size_t come = 0;
+  for (std::uint32_t left = reader.u32(); left > 0 && reader.ok(); --left) {
+    const std::size_t length = reader.u64();
+    if (length > most_bytes - message.payload_bytes) break;
+    message.payload_bytes += length;
+    pieces.emplace_back(length, reader.u8() != 0 ? reader.raw(length) : std::string_view());
+    come += pieces.back().second.size();
+  }
+  if (!reader.finished() || message.kind > Kind::refused || message.from.value() >= options.ranks ||
+      message.rail >= options.rails)
+    return base::Error{base::ErrorCode::malformed, "a message of another process does not follow its format"};
+  Bytes content(come);
+  std::vector<iovec> places;
+  std::byte* at = content.data();
+  for (const auto& [length, piece] : pieces) {
+    places.push_back({piece.empty() ? nullptr : at, length});
+    at = std::copy_n(reinterpret_cast<const std::byte*>(piece.data()), piece.size(), at);
+  }
+  message.payload = std::make_shared<Payload>(std::move(content), std::move(places));
+  return message;
+}
+
+base::Result<void> LoopNetwork::arrive(Rank to, std::string_view message) {
+  auto read = Message::of_bytes(message, options_);
+  if (!read) return read.error();
+  deliver(to, std::move(read).value());
+  return {};
+}
+
+std::optional<std::string> LoopNetwork::refusal(Rank left, std::string_view message) {
+  if (internal::ByteReader(message).u8() != static_cast<std::uint8_t>(Message::Kind::packet)) return {};
+  Message answer;
+  answer.kind = Message::Kind::refused;
+  answer.from = left;
+  return answer.to_bytes(0);
 }
 
 void LoopNetwork::deliver(Rank to, Message message) {

@@ -9,12 +9,15 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
 #include "tandem/base/event_loop.hpp"
+#include "tandem/base/result.hpp"
 #include "tandem/comm/transport/transport.hpp"
 
 namespace tandem::comm {
@@ -26,6 +29,14 @@ class LoopRates {
   virtual double bytes_per_ns(Rank from, Rank to) = 0;
   /// Notes a packet that is under way until then.
   virtual void note_packet(Rank from, Rank to, std::int64_t until_ns) = 0;
+};
+
+/// Carries what the rank of this process sends to ranks of other processes.
+class LoopWire {
+ public:
+  virtual ~LoopWire() = default;
+  /// `message` arrives at `when_ns`: the process of `to` calls `LoopNetwork::arrive` with it at that time.
+  virtual void carry(Rank to, std::int64_t when_ns, std::string message) = 0;
 };
 
 struct LoopOptions {
@@ -50,6 +61,8 @@ struct LoopOptions {
   std::int64_t latency_max_ns = 0;            ///<   overtaking; packets of different links do
   double bytes_per_ns = 0;                    ///< each rank sends one packet at a time at this rate; 0: without limit
   LoopRates* rates = nullptr;                 ///< where the rate changes, below `bytes_per_ns`. Outlives the network
+  /// One rank attaches here, and reaches the others by this wire, which outlives the network; without `remote_copy`.
+  LoopWire* wire = nullptr;
 };
 
 class LoopTransport;
@@ -69,6 +82,10 @@ class LoopNetwork {
   void kill(Rank rank);
   /// Stops the packets of a rank (SIGSTOP), or lets them flow again.
   void stop(Rank rank, bool stopped);
+  /// Delivers what another process has given to its wire for `to`, now. Errors: the bytes are no such message.
+  base::Result<void> arrive(Rank to, std::string_view message);
+  /// The answer of a rank that has left to such a message; nothing where none is due.
+  static std::optional<std::string> refusal(Rank left, std::string_view message);
 
  private:
   friend class LoopTransport;
@@ -79,6 +96,7 @@ class LoopNetwork {
 
   Box& box(Rank rank);
   void send(Rank to, Message message);
+  void carry(Rank to, std::int64_t when_ns, const Message& message);
   void deliver(Rank to, Message message);
   bool is_dead(Rank rank);
   bool is_lost(Rank to, const Message& message);

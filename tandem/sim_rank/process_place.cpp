@@ -1,0 +1,254 @@
+// tandem/sim_rank/process_place.cpp: the loop of one rank, whose time goes on as the simulation grants it.
+#include "tandem/sim_rank/process_place.hpp"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tandem/base/event_loop.hpp"
+#include "tandem/base/exceptions.hpp"
+#include "tandem/base/fork.hpp"
+#include "tandem/comm/endpoint.hpp"
+#include "tandem/comm/transport/loop/loop.hpp"
+#include "tandem/runtime/virtual_place.hpp"
+#include "tandem/sim_rank/turn_line.hpp"
+#include "tandem/sim_rank/virtual_clock.hpp"
+
+namespace tandem::sim {
+
+namespace {
+
+/// The simulation's process has ended, and with it all ranks. Nothing can be told to a program that waits.
+[[noreturn]] void end_with_simulation() {
+  std::fputs("tandem: the simulation of this rank has ended\n", stderr);
+  std::_Exit(1);
+}
+
+/// The program of this process: what only it may step is stepped while it waits in its runtime.
+class Caller final : public base::Steppable {
+ public:
+  void begin(base::Steppable& caller, base::Waker& waker) { caller_ = &caller, waker_ = &waker; }
+  void set_waiting(bool is_waiting) {
+    is_waiting_ = is_waiting;
+    if (is_waiting && waker_ != nullptr) waker_->wake();
+  }
+  std::int64_t step(std::int64_t now_ns) override { return is_waiting_ ? caller_->step(now_ns) : base::kNever; }
+
+ private:
+  base::Steppable* caller_ = nullptr;
+  base::Waker* waker_ = nullptr;
+  bool is_waiting_ = false;
+};
+
+/// One rank's workers, messages and program on the process's loop. A program may have one runtime after another.
+class ProcessDriver final : public base::Driver {
+ public:
+  /// `runs` is set while the loop does.
+  ProcessDriver(base::EventLoop& loop, bool& runs) : loop_(loop), runs_(runs) {}
+  ~ProcessDriver() override { stop(); }
+
+  base::Waker& add(base::Steppable& steppable, const Placement& placement) override {
+    added_.push_back(&steppable);
+    return loop_.add(steppable, placement);
+  }
+  base::Waker& add_caller(base::Steppable& steppable) override {
+    base::Waker& waker = add(caller_, {});
+    caller_.begin(steppable, waker);
+    return waker;
+  }
+  void stop() override {
+    for (base::Steppable* steppable : std::exchange(added_, {})) loop_.remove(*steppable);
+  }
+  base::RunEnd run_until(bool (*done)(void*), void* context, std::int64_t deadline_ns) override {
+    // A wait that looks again soon is stepped then; watchdogs would step for ever where nothing goes on.
+    constexpr std::int64_t soon_ns = 1'000'000;
+    const Running running(*this);
+    return loop_.run_until(done, context, deadline_ns - loop_.now_ns() <= soon_ns ? deadline_ns : base::kNever);
+  }
+  std::int64_t now_ns() override { return loop_.now_ns(); }
+
+ private:
+  struct Running {
+    explicit Running(ProcessDriver& all) : driver(all), before(std::exchange(all.runs_, true)) {
+      driver.caller_.set_waiting(true);
+    }
+    ~Running() {
+      driver.caller_.set_waiting(false);
+      driver.runs_ = before;
+    }
+    Running(const Running&) = delete;
+    Running& operator=(const Running&) = delete;
+    ProcessDriver& driver;
+    const bool before;
+  };
+
+  base::EventLoop& loop_;
+  bool& runs_;
+  Caller caller_;
+  std::vector<base::Steppable*> added_;
+};
+
+/// Removes the clock's module, which stands first, from what programs that this one starts load.
+void leave_clock_out_of_children() {
+  const char* const loaded = std::getenv("LD_PRELOAD");
+  const std::string all = loaded == nullptr ? "" : loaded;
+  const auto end = all.find(':');
+  if (end == std::string::npos)
+    ::unsetenv("LD_PRELOAD");
+  else
+    ::setenv("LD_PRELOAD", all.c_str() + end + 1, 1);
+}
+
+class ProcessPlace final : public runtime::VirtualPlace, base::SharedTime, comm::LoopWire {
+ public:
+  ProcessPlace(TurnLine line, const RankPlace& place)
+      : line_(std::move(line)), place_(place), loop_(place.seed + place.rank), network_(network_here(), &loop_) {
+    loop_.share_time(*this);
+    connect_clock();
+  }
+  ~ProcessPlace() override {
+    if (connect_ != nullptr) connect_(nullptr);
+    if (mark_.is_of_this_process()) line_.send(TurnKind::bye, encode(Turn{loop_.now_ns(), std::move(parcels_)}));
+  }
+
+  std::uint32_t rank() const noexcept override { return place_.rank; }
+  std::uint32_t size() const noexcept override { return place_.platform.ranks; }
+  std::string job() const override { return fmt::format("simulated, seed {}", place_.seed); }
+  base::EventLoop& loop() noexcept override { return loop_; }
+  std::unique_ptr<base::Driver> make_driver() override { return std::make_unique<ProcessDriver>(loop_, runs_); }
+  void furnish(runtime::World& world, unsigned workers) override {
+    world.add_cpu_workers(workers != 0 ? workers : place_.platform.cores);
+  }
+  std::unique_ptr<comm::Endpoint> open_endpoint(const comm::EndpointOptions& options, base::Log& log) override {
+    if (size() == 1) return nullptr;
+    if (std::exchange(has_endpoint_, true))
+      throw UsageError("a simulated rank joins its job once: make one Runtime in each process");
+    return comm::Endpoint::open_loop(network_, comm::Rank(rank()), options, log, &loop_);
+  }
+  runtime::Emulation emulation() override {
+    return [this](const runtime::EmulatedTask& task) { return ask(task); };
+  }
+
+ private:
+  comm::LoopOptions network_here() {
+    comm::LoopOptions options = network_of(place_.platform);
+    options.wire = this;
+    return options;
+  }
+
+  /// Where the module is not loaded, as in a program without dynamic loader, clocks are real.
+  void connect_clock() {
+    connect_ = reinterpret_cast<ConnectVirtualClock*>(::dlsym(RTLD_DEFAULT, connect_virtual_clock));
+    if (connect_ == nullptr) return;
+    leave_clock_out_of_children();
+    const VirtualClock clock = {
+        [](void* place) { return static_cast<ProcessPlace*>(place)->loop_.now_ns(); },
+        [](void* place, std::int64_t when_ns) { static_cast<ProcessPlace*>(place)->sleep_until(when_ns); }, this};
+    sleep_until(connect_(&clock));
+  }
+
+  /// Lets workers, messages and timers go on until then. A kernel's sleep takes no time: its duration is modelled.
+  void sleep_until(std::int64_t when_ns) {
+    if (std::exchange(runs_, true)) return;
+    loop_.run_until([](void*) { return false; }, nullptr, when_ns);
+    runs_ = false;
+  }
+
+  void carry(comm::Rank to, std::int64_t when_ns, std::string message) override {
+    parcels_.push_back({to.value(), when_ns, std::move(message)});
+  }
+
+  Grant wait(std::int64_t next_ns) override {
+    if (!line_.send(TurnKind::park, encode(Turn{next_ns, std::exchange(parcels_, {})}))) end_with_simulation();
+    const comm::internal::Frame answer = receive();
+    if (answer.kind == static_cast<std::uint8_t>(TurnKind::stuck)) return {.may_go_on = false};
+    auto turn = decode_turn(answer.body);
+    if (answer.kind != static_cast<std::uint8_t>(TurnKind::go) || !turn) end_with_simulation();
+    for (Parcel& parcel : turn.value().parcels)
+      loop_.at(parcel.when_ns, [this, message = std::move(parcel.message)] {
+        if (!network_.arrive(comm::Rank(rank()), message)) end_with_simulation();
+      });
+    return {.until_ns = turn.value().date_ns};
+  }
+
+  /// Asks the simulation for a duration, once for each kind of task.
+  std::optional<runtime::EmulatedWork> ask(const runtime::EmulatedTask& task) {
+    std::string question = encode(task);
+    const auto known = durations_.find(question);
+    if (known != durations_.end()) return known->second;
+    if (!line_.send(TurnKind::ask, question)) end_with_simulation();
+    const comm::internal::Frame answer = receive();
+    const auto work = decode_work(answer.body);
+    if (answer.kind != static_cast<std::uint8_t>(TurnKind::told) || !work) end_with_simulation();
+    return durations_.emplace(std::move(question), work.value()).first->second;
+  }
+
+  comm::internal::Frame receive() {
+    comm::internal::Frame frame;
+    if (!line_.receive(frame)) end_with_simulation();
+    return frame;
+  }
+
+  const base::ProcessMark mark_;  // a child by fork() says nothing
+  TurnLine line_;
+  const RankPlace place_;
+  base::EventLoop loop_;
+  comm::LoopNetwork network_;
+  bool has_endpoint_ = false;
+  bool runs_ = false;                       ///< the loop does
+  ConnectVirtualClock* connect_ = nullptr;  ///< null: the program reads real clocks
+  std::vector<Parcel> parcels_;             ///< sent in this turn
+  std::map<std::string, std::optional<runtime::EmulatedWork>> durations_;
+};
+
+/// The descriptor that the variable names. Programs that this one starts get neither.
+base::Result<base::FileDescriptor> take_descriptor(const char* text) {
+  int number = -1;
+  const std::string_view whole = text;
+  const auto [end, error] = std::from_chars(whole.data(), whole.data() + whole.size(), number);
+  ::unsetenv(turns_variable);
+  if (error != std::errc() || end != whole.data() + whole.size() || number <= 2)
+    return base::Error{
+        base::ErrorCode::invalid_argument,
+        fmt::format("{}={} names no descriptor: `tandem simulate` sets this variable", turns_variable, whole)};
+  ::fcntl(number, F_SETFD, FD_CLOEXEC);
+  return base::kept_from_children(number);
+}
+
+base::Result<std::unique_ptr<ProcessPlace>> open_place(const char* descriptor_text) {
+  auto descriptor = take_descriptor(descriptor_text);
+  if (!descriptor) return descriptor.error();
+  TurnLine line(std::move(descriptor).value());
+  comm::internal::Frame welcome;
+  if (!line.receive(welcome) || welcome.kind != static_cast<std::uint8_t>(TurnKind::welcome))
+    return base::Error{base::ErrorCode::io, "this rank cannot reach its simulation: the connection is closed"};
+  const auto place = decode_place(welcome.body);
+  if (!place) return place.error();
+  return std::make_unique<ProcessPlace>(std::move(line), place.value());
+}
+
+}  // namespace
+
+base::Result<void> settle_in_simulation() {
+  const char* const text = std::getenv(turns_variable);  // taken once
+  if (text == nullptr) return {};
+  static std::unique_ptr<ProcessPlace> place;  // until the process ends
+  auto opened = open_place(text);
+  if (!opened) return opened.error();
+  place = std::move(opened).value();
+  runtime::VirtualPlace::settle(*place);
+  return {};
+}
+
+}  // namespace tandem::sim

@@ -1,0 +1,136 @@
+// tandem/sim_rank/turn_wire.cpp: turns as bytes.
+#include "tandem/sim_rank/turn_wire.hpp"
+
+#include <bit>
+#include <optional>
+#include <utility>
+
+#include "tandem/base/narrow.hpp"
+#include "tandem/comm/bootstrap/bytes.hpp"
+
+namespace tandem::sim {
+
+using comm::internal::ByteReader;
+using comm::internal::ByteWriter;
+
+namespace {
+
+/// Names of codelets are short.
+constexpr std::size_t most_name_bytes = std::size_t{1} << 20;
+
+base::Error malformed() {
+  return {base::ErrorCode::malformed, "what the other end of a simulation has sent does not follow its format"};
+}
+
+std::uint64_t bits(double value) { return std::bit_cast<std::uint64_t>(value); }
+std::uint64_t bits(std::int64_t value) { return static_cast<std::uint64_t>(value); }
+std::int64_t read_time(ByteReader& reader) { return static_cast<std::int64_t>(reader.u64()); }
+double read_real(ByteReader& reader) { return std::bit_cast<double>(reader.u64()); }
+
+}  // namespace
+
+std::string encode(const Greeting& greeting) { return ByteWriter().u32(greeting.version).u32(greeting.rank).take(); }
+
+base::Result<Greeting> decode_greeting(std::string_view body) {
+  ByteReader reader(body);
+  Greeting greeting;
+  greeting.version = reader.u32();
+  greeting.rank = reader.u32();
+  if (!reader.finished()) return malformed();
+  return greeting;
+}
+
+std::string encode(const RankPlace& place) {
+  const Platform& platform = place.platform;
+  return ByteWriter()
+      .u32(turn_version)
+      .u32(place.rank)
+      .u64(place.seed)
+      .u32(platform.ranks)
+      .u32(platform.cores)
+      .u64(bits(platform.latency_ns))
+      .u64(bits(platform.bytes_per_ns))
+      .take();
+}
+
+base::Result<RankPlace> decode_place(std::string_view body) {
+  ByteReader reader(body);
+  const std::uint32_t version = reader.u32();
+  if (reader.ok() && version != turn_version)
+    return base::Error{
+        base::ErrorCode::unsupported,
+        "`tandem simulate` and the program are of different versions of Tandem: build the program with the one "
+        "whose command simulates it"};
+  RankPlace place;
+  place.rank = reader.u32();
+  place.seed = reader.u64();
+  place.platform.ranks = reader.u32();
+  place.platform.cores = reader.u32();
+  place.platform.latency_ns = read_time(reader);
+  place.platform.bytes_per_ns = read_real(reader);
+  const bool is_sound = place.rank < place.platform.ranks && place.platform.cores > 0 && place.platform.latency_ns >= 0;
+  if (!reader.finished() || !is_sound) return malformed();
+  return place;
+}
+
+std::string encode(const Turn& turn) {
+  ByteWriter writer;
+  writer.u64(bits(turn.date_ns)).u32(base::narrow<std::uint32_t>(turn.parcels.size()));
+  for (const Parcel& parcel : turn.parcels) writer.u32(parcel.rank).u64(bits(parcel.when_ns)).text(parcel.message);
+  return writer.take();
+}
+
+base::Result<Turn> decode_turn(std::string_view body) {
+  ByteReader reader(body);
+  Turn turn;
+  turn.date_ns = read_time(reader);
+  for (std::uint32_t left = reader.u32(); left > 0 && reader.ok(); --left) {
+    Parcel& parcel = turn.parcels.emplace_back();
+    parcel.rank = reader.u32();
+    parcel.when_ns = read_time(reader);
+    parcel.message = reader.text(most_turn_bytes);
+  }
+  if (!reader.finished() || turn.date_ns < 0) return malformed();
+  return turn;
+}
+
+std::string encode(const runtime::EmulatedTask& task) {
+  ByteWriter writer;
+  writer.text(task.codelet).u8(static_cast<std::uint8_t>(task.device)).u32(task.implementation);
+  writer.u32(base::narrow<std::uint32_t>(task.data.size()));
+  for (const runtime::Shape& shape : task.data) writer.u64(shape.rows).u64(shape.cols).u64(shape.element_bytes);
+  return writer.take();
+}
+
+base::Result<AskedTask> decode_task(std::string_view body) {
+  ByteReader reader(body);
+  AskedTask task;
+  task.codelet = reader.text(most_name_bytes);
+  task.device = static_cast<DeviceKind>(reader.u8());
+  task.implementation = reader.u32();
+  for (std::uint32_t left = reader.u32(); left > 0 && reader.ok(); --left) {
+    runtime::Shape& shape = task.data.emplace_back();
+    shape.rows = reader.u64();
+    shape.cols = reader.u64();
+    shape.element_bytes = reader.u64();
+  }
+  if (!reader.finished()) return malformed();
+  return task;
+}
+
+std::string encode(const std::optional<runtime::EmulatedWork>& work) {
+  const runtime::EmulatedWork known = work.value_or(runtime::EmulatedWork(0));
+  return ByteWriter().u8(work.has_value()).u64(bits(known.ns)).u64(bits(known.bytes)).take();
+}
+
+base::Result<std::optional<runtime::EmulatedWork>> decode_work(std::string_view body) {
+  ByteReader reader(body);
+  const bool is_known = reader.u8() != 0;
+  const std::int64_t ns = read_time(reader);
+  const double bytes = read_real(reader);
+  if (!reader.finished() || ns < 0) return malformed();
+  if (!is_known) return std::optional<runtime::EmulatedWork>();
+  return std::optional(runtime::EmulatedWork(ns, bytes));
+}
+
+}  // namespace tandem::sim

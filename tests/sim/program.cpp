@@ -1,0 +1,68 @@
+// tests/sim/program.cpp: a program as users write them, which knows nothing of simulation: blocks on a ring of ranks.
+// Usage: simulated_program STEPS [throw | exit | sleep | wait]
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tandem/tandem.hpp"
+
+namespace {
+
+unsigned steps_done = 0;  // of this rank
+
+/// Computes for 2 ms.
+void smooth(std::span<const double> left, std::span<double> block) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(2);
+  while (std::chrono::steady_clock::now() < end)
+    for (std::size_t i = 0; i < block.size(); ++i) block[i] = 0.5 * (block[i] + left[i]);
+}
+
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const auto begin = std::chrono::steady_clock::now();
+  tandem::Runtime rt(argc, argv);
+  const int steps = argc > 1 ? std::atoi(argv[1]) : 10;
+  const std::string last = argc > 2 ? argv[2] : "";
+
+  std::vector<tandem::Data<tandem::Vector<double>>> blocks;
+  for (unsigned rank = 0; rank < rt.size(); ++rank) blocks.push_back(rt.vector<double>("block", 1000, {.owner = rank}));
+  for (auto& block : blocks)
+    rt.submit(
+        "fill",
+        [](std::span<double> values) {
+          for (double& value : values) value = 1;
+        },
+        write(block));
+  for (int step = 0; step < steps; ++step, ++steps_done)
+    for (unsigned rank = 0; rank < rt.size(); ++rank)
+      rt.submit("smooth", smooth, read(blocks[(rank + 1) % rt.size()]), read_write(blocks[rank]));
+  rt.wait();
+  const double took_s = seconds_since(begin);
+  if (rt.rank() == 0) std::printf("%u steps took %.4f s\n", steps_done, took_s);
+
+  if (last == "throw" && rt.rank() == 1) throw std::runtime_error("the program's own mistake");
+  if (last == "exit" && rt.rank() == 1) std::exit(5);
+  if (last == "sleep") {
+    const std::time_t date = std::time(nullptr);
+    std::this_thread::sleep_for(std::chrono::hours(2));
+    std::printf("slept %ld s\n", static_cast<long>(std::time(nullptr) - date));
+  }
+  if (last == "wait") {
+    double value = 0;
+    auto data = rt.data("x", value);
+    rt.receive(data, (rt.rank() + 1) % rt.size(), 7);  // nobody sends it
+    rt.wait();
+  }
+  return 0;
+}

@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# tools/simulate/processes_test.sh: `tandem simulate` of a program that knows nothing of it: times, clocks, ends, mistakes.
+# Usage: processes_test.sh PATH_OF_TANDEM PATH_OF_SIMULATED_PROGRAM
+set -uo pipefail
+
+tandem=$1 program=$2
+# shellcheck source=tools/command_test_support.sh
+source "$(dirname "$0")/../command_test_support.sh" || exit 1
+unset "${!TANDEM_@}"
+export XDG_CACHE_HOME=$folder/cache
+number() { sed -nE "s/.*$1.*/\1/p" "$2" | head -1; }  # the group of a pattern in a file
+holds_python() { python3 -c "import sys; sys.exit(not ($1))" || fail "not so: $1"; }
+
+# --- without durations
+tandem_ends 1 simulate -n 2 "$program" 3
+holds err 'how long (fill, )?smooth takes is not known'
+
+# --- durations of a real run, of one rank
+TANDEM_RANKS=alone "$program" 20 --tandem.models=on --tandem.workers=1 >/dev/null || fail "the program fails"
+
+# --- more ranks than cores: each step waits for the neighbour's, and time is virtual
+tandem_ends 0 simulate -n 12 -- "$program" 50
+holds out '^\[0\] 50 steps took 0\.[0-9]+ s'
+holds out '^simulated: 12 ranks of 1 core each; [0-9.]+ s of virtual time'
+seconds=$(number '50 steps took ([0-9.]+) s' out)
+holds_python "0.1 <= $seconds < 0.3"  # 50 steps of 2 ms
+tandem_ends 0 simulate -n 12 "$program" 50
+[[ $seconds == "$(number '50 steps took ([0-9.]+) s' out)" ]] || fail "two equal simulations differ"
+tandem_ends 0 simulate -n 12 --latency 5000 "$program" 50
+holds_python "$(number '50 steps took ([0-9.]+) s' out) > $seconds + 0.2"
+
+# --- sleeps take virtual time, and cost none
+SECONDS=0
+tandem_ends 0 simulate "$program" 1 sleep
+holds out '^slept 7200 s'
+holds out '; 7200\.[0-9]+ s of virtual time'
+((SECONDS < 60)) || fail "a sleep was real"
+
+# --- one object; what the program prints goes to standard error
+tandem_ends 0 simulate -n 2 --json "$program" 5
+holds err '5 steps took'
+python3 -c "import json; assert 0.01 < json.load(open('out'))['results'][0]['value'] < 1" || fail "no result in JSON"
+
+# --- a trace that tools read
+tandem_ends 0 simulate -n 3 --cores 2 "$program" 5 --tandem.trace=all --tandem.trace.folder="$folder/run"
+tandem_ends 0 trace check "$folder/run"
+tandem_ends 0 trace summary "$folder/run"
+holds out 'makespan'
+
+# --- ends of programs
+tandem_ends 5 simulate -n 3 "$program" 2 exit
+tandem_ends 134 simulate -n 3 "$program" 2 throw
+holds err "the program's own mistake"
+tandem_ends 134 simulate -n 3 "$program" 2 wait
+holds err 'simulate: at [0-9.]+ s nothing can go on'
+holds err '\[1\] .*receive'
+
+# --- mistakes
+tandem_ends 127 simulate -n 2 ./nothing
+tandem_ends 1 simulate -n 2 /bin/true
+holds err 'no rank has made a tandem::Runtime'
+tandem_ends 2 simulate -n 2
+tandem_ends 2 simulate --wrong 2 "$program"
+holds err 'wrong'
+tandem_ends 2 simulate --as-rank-of nothing /bin/true
+TANDEM_SIMULATION_TURNS=77 "$program" 1 >out 2>err && fail "a wrong descriptor is taken"
+holds err 'cannot reach its simulation'
+TANDEM_SIMULATION_TURNS=x "$program" 1 >out 2>err && fail "a wrong descriptor is taken"
+holds err 'names no descriptor'
+((failures == 0))
