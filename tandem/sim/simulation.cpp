@@ -23,13 +23,14 @@ struct Simulation::Parts {
   const Options options;
   Job job;
   comm::LoopNetwork network;
-  std::set<std::string, std::less<>> without_model;
+  std::set<std::string, std::less<>> kernels, without_model;
   std::vector<std::unique_ptr<Place>> places;
 };
 
 class Simulation::Place final : public runtime::VirtualPlace {
  public:
-  Place(Parts& parts, std::uint32_t rank) : parts_(parts), rank_(rank) {}
+  Place(Parts& parts, std::uint32_t rank)
+      : parts_(parts), rank_(rank), drawn_(parts.options.platform, rank, parts.options.seed) {}
 
   std::uint32_t rank() const noexcept override { return rank_; }
   std::uint32_t size() const noexcept override { return parts_.options.platform.ranks; }
@@ -45,7 +46,8 @@ class Simulation::Place final : public runtime::VirtualPlace {
   }
   runtime::Emulation emulation() override {
     return [this](const runtime::EmulatedTask& task) -> std::optional<runtime::EmulatedWork> {
-      if (auto known = parts_.options.kernels(task)) return known;
+      if (!parts_.kernels.contains(task.codelet)) parts_.kernels.emplace(task.codelet);
+      if (const auto known = parts_.options.kernels(task)) return drawn_.draw(*known, number_of_kind(task));
       if (!parts_.without_model.contains(task.codelet)) parts_.without_model.emplace(task.codelet);
       return runtime::EmulatedWork(0);
     };
@@ -54,6 +56,7 @@ class Simulation::Place final : public runtime::VirtualPlace {
  private:
   Parts& parts_;
   const std::uint32_t rank_;
+  DrawnTimes drawn_;
 };
 
 Simulation::Simulation(Options options) : parts_(std::make_unique<Parts>(std::move(options))) {}
@@ -84,6 +87,7 @@ Simulation::Outcome Simulation::run(const std::function<int(std::uint32_t rank)>
   }
   const bool have_ended = parts_->job.run(Job::Turns::prompt);
   outcome.end_ns = now_ns();
+  outcome.kernels.assign(parts_->kernels.begin(), parts_->kernels.end());
   outcome.without_model.assign(parts_->without_model.begin(), parts_->without_model.end());
   is_stuck_ = !have_ended;
   if (is_stuck_)

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "tandem/runtime/device/emulation.hpp"
+#include "tandem/sim_rank/kernel_times.hpp"
 #include "tandem/sim_rank/platform.hpp"
 
 namespace tandem::sim {
@@ -19,15 +19,15 @@ namespace tandem::sim {
 /// Kernels do not run: they take the time that `kernels` says, and nobody computes their data. Messages of more than
 /// 16 KiB take their time, but carry nothing, so memory is used for what the program itself touches.
 ///
-/// Not modelled yet: the time of submission, scheduling and progress; memory contention; queues at the receiver.
+/// Not modelled yet: the time of submission, scheduling and progress; memory contention.
 ///
 /// Threads: one, and one simulation at a time.
 class Simulation {
  public:
   struct Options {
     Platform platform = {};
-    runtime::Emulation kernels = {};  ///< durations; a kernel without one ends the simulation with an error
-    std::uint64_t seed = 1;           ///< order of what happens at the same time
+    KernelTimes kernels = {};  ///< durations; a kernel without one ends the simulation with an error
+    std::uint64_t seed = 1;    ///< durations, and the order of what happens at the same time
   };
   explicit Simulation(Options options);
   ~Simulation();
@@ -38,6 +38,7 @@ class Simulation {
     std::int64_t end_ns = 0;          ///< virtual time at which the last program ended
     std::vector<int> statuses;        ///< by rank, what its program returned
     std::string error;                ///< empty, or why the simulation ended: programs that wait for ever, an exception
+    std::vector<std::string> kernels;        ///< that have run
     std::vector<std::string> without_model;  ///< kernels without a duration, which took no time
   };
   /// Calls `program(rank)` for each rank. Once.

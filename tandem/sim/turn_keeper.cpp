@@ -72,6 +72,7 @@ TurnKeeper::Outcome TurnKeeper::run(int hang_up) {
     outcome_.error =
         "no rank has made a tandem::Runtime, so nothing was simulated: is the program linked with this version of "
         "Tandem?";
+  std::ranges::sort(outcome_.kernels);
   std::ranges::sort(outcome_.without_model);
   return outcome_;
 }
@@ -173,14 +174,17 @@ void TurnKeeper::take_parcels(std::uint32_t from, std::vector<Parcel> parcels) {
 }
 
 void TurnKeeper::answer(Rank& rank, std::string_view question) {
-  std::optional<runtime::EmulatedWork> work;
+  std::optional<KernelTime> time;
   if (const auto task = decode_task(question)) {
     const AskedTask& asked = task.value();
-    work = options_.kernels({asked.codelet, asked.data, asked.device, asked.implementation});
-    auto& missing = outcome_.without_model;
-    if (!work && !std::ranges::count(missing, asked.codelet)) missing.push_back(asked.codelet);
+    time = options_.kernels({asked.codelet, asked.data, asked.device, asked.implementation});
+    const auto note = [&asked](std::vector<std::string>& names) {
+      if (!std::ranges::count(names, asked.codelet)) names.push_back(asked.codelet);
+    };
+    note(outcome_.kernels);
+    if (!time) note(outcome_.without_model);
   }
-  rank.line->send(TurnKind::told, encode(std::optional(work.value_or(runtime::EmulatedWork(0)))));
+  rank.line->send(TurnKind::told, encode(time));
 }
 
 /// All ranks wait: the next round begins at the earliest date of any.

@@ -9,7 +9,7 @@
 
 #include "tandem/base/file_descriptor.hpp"
 #include "tandem/base/result.hpp"
-#include "tandem/runtime/device/emulation.hpp"
+#include "tandem/sim_rank/kernel_times.hpp"
 #include "tandem/sim_rank/platform.hpp"
 #include "tandem/sim_rank/turn_line.hpp"
 #include "tandem/sim_rank/turn_wire.hpp"
@@ -28,7 +28,7 @@ class TurnKeeper {
  public:
   struct Options {
     Platform platform = {};
-    runtime::Emulation kernels = {};
+    KernelTimes kernels = {};
     std::uint64_t seed = 1;
   };
   /// Listens for ranks at `name`. Errors: io.
@@ -37,6 +37,7 @@ class TurnKeeper {
   struct Outcome {
     std::int64_t end_ns = 0;                      ///< virtual time at which the last program ended
     std::string error = {};                       ///< empty, or why the simulation ended: ranks that wait for ever
+    std::vector<std::string> kernels = {};   ///< that have run
     std::vector<std::string> without_model = {};  ///< kernels without a duration, which took no time
   };
   /// Runs until all ranks have come and ended, or the other end of the socket or pipe `hang_up` is closed. Once.

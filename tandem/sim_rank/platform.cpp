@@ -13,6 +13,7 @@ comm::LoopOptions network_of(const Platform& platform) {
   network.bulk_travels = false;
   network.latency_min_ns = network.latency_max_ns = platform.latency_ns;
   network.bytes_per_ns = platform.bytes_per_ns;
+  network.receives_one_by_one = true;
   return network;
 }
 

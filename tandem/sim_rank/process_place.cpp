@@ -22,6 +22,7 @@
 #include "tandem/comm/endpoint.hpp"
 #include "tandem/comm/transport/loop/loop.hpp"
 #include "tandem/runtime/virtual_place.hpp"
+#include "tandem/sim_rank/kernel_times.hpp"
 #include "tandem/sim_rank/turn_line.hpp"
 #include "tandem/sim_rank/virtual_clock.hpp"
 
@@ -113,7 +114,11 @@ void leave_clock_out_of_children() {
 class ProcessPlace final : public runtime::VirtualPlace, base::SharedTime, comm::LoopWire {
  public:
   ProcessPlace(TurnLine line, const RankPlace& place)
-      : line_(std::move(line)), place_(place), loop_(place.seed + place.rank), network_(network_here(), &loop_) {
+      : line_(std::move(line)),
+        place_(place),
+        loop_(place.seed + place.rank),
+        network_(network_here(), &loop_),
+        drawn_(place.platform, place.rank, place.seed) {
     loop_.share_time(*this);
     connect_clock();
   }
@@ -185,13 +190,16 @@ class ProcessPlace final : public runtime::VirtualPlace, base::SharedTime, comm:
   /// Asks the simulation for a duration, once for each kind of task.
   std::optional<runtime::EmulatedWork> ask(const runtime::EmulatedTask& task) {
     std::string question = encode(task);
-    const auto known = durations_.find(question);
-    if (known != durations_.end()) return known->second;
-    if (!line_.send(TurnKind::ask, question)) end_with_simulation();
-    const comm::internal::Frame answer = receive();
-    const auto work = decode_work(answer.body);
-    if (answer.kind != static_cast<std::uint8_t>(TurnKind::told) || !work) end_with_simulation();
-    return durations_.emplace(std::move(question), work.value()).first->second;
+    auto known = times_.find(question);
+    if (known == times_.end()) {
+      if (!line_.send(TurnKind::ask, question)) end_with_simulation();
+      const comm::internal::Frame answer = receive();
+      const auto time = decode_time(answer.body);
+      if (answer.kind != static_cast<std::uint8_t>(TurnKind::told) || !time) end_with_simulation();
+      // What has no duration takes no time; the simulation remembers it.
+      known = times_.emplace(std::move(question), time.value().value_or(KernelTime())).first;
+    }
+    return drawn_.draw(known->second, number_of_kind(task));
   }
 
   comm::internal::Frame receive() {
@@ -206,10 +214,11 @@ class ProcessPlace final : public runtime::VirtualPlace, base::SharedTime, comm:
   base::EventLoop loop_;
   comm::LoopNetwork network_;
   bool has_endpoint_ = false;
-  bool runs_ = false;                       ///< the loop does
-  ConnectVirtualClock* connect_ = nullptr;  ///< null: the program reads real clocks
-  std::vector<Parcel> parcels_;             ///< sent in this turn
-  std::map<std::string, std::optional<runtime::EmulatedWork>> durations_;
+  bool runs_ = false;                        ///< the loop does
+  ConnectVirtualClock* connect_ = nullptr;   ///< null: the program reads real clocks
+  std::vector<Parcel> parcels_;              ///< sent in this turn
+  std::map<std::string, KernelTime> times_;  ///< by question
+  DrawnTimes drawn_;
 };
 
 /// The descriptor that the variable names. Programs that this one starts get neither.

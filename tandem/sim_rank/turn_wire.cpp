@@ -50,6 +50,7 @@ std::string encode(const RankPlace& place) {
       .u32(platform.cores)
       .u64(bits(platform.latency_ns))
       .u64(bits(platform.bytes_per_ns))
+      .u64(bits(platform.node_spread))
       .take();
 }
 
@@ -68,6 +69,7 @@ base::Result<RankPlace> decode_place(std::string_view body) {
   place.platform.cores = reader.u32();
   place.platform.latency_ns = read_time(reader);
   place.platform.bytes_per_ns = read_real(reader);
+  place.platform.node_spread = read_real(reader);
   const bool is_sound = place.rank < place.platform.ranks && place.platform.cores > 0 && place.platform.latency_ns >= 0;
   if (!reader.finished() || !is_sound) return malformed();
   return place;
@@ -118,19 +120,26 @@ base::Result<AskedTask> decode_task(std::string_view body) {
   return task;
 }
 
-std::string encode(const std::optional<runtime::EmulatedWork>& work) {
-  const runtime::EmulatedWork known = work.value_or(runtime::EmulatedWork(0));
-  return ByteWriter().u8(work.has_value()).u64(bits(known.ns)).u64(bits(known.bytes)).take();
+std::string encode(const std::optional<KernelTime>& time) {
+  const KernelTime known = time.value_or(KernelTime());
+  return ByteWriter()
+      .u8(time.has_value())
+      .u64(bits(known.mean_ns))
+      .u64(bits(known.deviation_ns))
+      .u64(bits(known.mean_error_ns))
+      .take();
 }
 
-base::Result<std::optional<runtime::EmulatedWork>> decode_work(std::string_view body) {
+base::Result<std::optional<KernelTime>> decode_time(std::string_view body) {
   ByteReader reader(body);
   const bool is_known = reader.u8() != 0;
-  const std::int64_t ns = read_time(reader);
-  const double bytes = read_real(reader);
-  if (!reader.finished() || ns < 0) return malformed();
-  if (!is_known) return std::optional<runtime::EmulatedWork>();
-  return std::optional(runtime::EmulatedWork(ns, bytes));
+  KernelTime time;
+  for (double* const value : {&time.mean_ns, &time.deviation_ns, &time.mean_error_ns}) {
+    *value = read_real(reader);
+    if (!(*value >= 0 && *value < 1e18)) return malformed();
+  }
+  if (!reader.finished()) return malformed();
+  return is_known ? std::optional(time) : std::optional<KernelTime>();
 }
 
 }  // namespace tandem::sim

@@ -9,6 +9,7 @@
 
 #include "tandem/base/result.hpp"
 #include "tandem/runtime/device/emulation.hpp"
+#include "tandem/sim_rank/kernel_times.hpp"
 #include "tandem/sim_rank/platform.hpp"
 
 namespace tandem::sim {
@@ -63,13 +64,13 @@ std::string encode(const RankPlace& place);
 std::string encode(const Turn& turn);
 std::string encode(const runtime::EmulatedTask& task);
 /// Of `told`. Nothing: the duration is not known.
-std::string encode(const std::optional<runtime::EmulatedWork>& work);
+std::string encode(const std::optional<KernelTime>& time);
 
 // Errors: malformed.
 base::Result<Greeting> decode_greeting(std::string_view body);
 base::Result<RankPlace> decode_place(std::string_view body);
 base::Result<Turn> decode_turn(std::string_view body);
 base::Result<AskedTask> decode_task(std::string_view body);
-base::Result<std::optional<runtime::EmulatedWork>> decode_work(std::string_view body);
+base::Result<std::optional<KernelTime>> decode_time(std::string_view body);
 
 }  // namespace tandem::sim

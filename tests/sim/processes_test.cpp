@@ -29,10 +29,10 @@ using Program = std::function<int(std::uint32_t rank)>;
 Options plain() { return {.more = {{"trace", ""}, {"models", "off"}, {"log", "error"}}}; }
 
 /// A duration that depends on the sizes alone.
-std::optional<runtime::EmulatedWork> by_bytes(const runtime::EmulatedTask& task) {
-  std::int64_t bytes = 0;
-  for (const runtime::Shape& shape : task.data) bytes += static_cast<std::int64_t>(shape.bytes());
-  return runtime::EmulatedWork(10'000 + bytes);
+std::optional<KernelTime> by_bytes(const runtime::EmulatedTask& task) {
+  KernelTime time{.mean_ns = 10'000};
+  for (const runtime::Shape& shape : task.data) time.mean_ns += static_cast<double>(shape.bytes());
+  return time;
 }
 
 std::string name_of(pid_t parent) { return "tandem-processes-test-" + std::to_string(parent); }
@@ -170,7 +170,7 @@ TEST(SimulatedProcesses, TakeAsLongAsInOneProcess) {
 }
 
 TEST(SimulatedProcesses, NameKernelsWithoutADuration) {
-  const auto knows_none = [](const runtime::EmulatedTask&) { return std::optional<runtime::EmulatedWork>(); };
+  const auto knows_none = [](const runtime::EmulatedTask&) { return std::optional<KernelTime>(); };
   const Ended ended = run_in_processes({.kernels = knows_none}, [](std::uint32_t) {
     Runtime rt(plain());
     double value = 0;
@@ -274,7 +274,7 @@ TEST(TurnWire, RefusesWhatIsCutOrWrong) {
   const std::string whole = encode(Turn{7'000, {{3, 9'000, "message"}}});
   for (std::size_t bytes = 0; bytes < whole.size(); ++bytes) EXPECT_FALSE(decode_turn(whole.substr(0, bytes)).ok());
   EXPECT_FALSE(decode_place(encode(RankPlace{{.ranks = 2}, 2, 1})).ok()) << "no rank of the job";
-  EXPECT_FALSE(decode_work(std::string(3, '\0')).ok());
+  EXPECT_FALSE(decode_time(std::string(3, '\0')).ok());
   std::string many = encode(Turn{});
   many.back() = '\x7f';  // a count of messages that are not there
   EXPECT_FALSE(decode_turn(many).ok());

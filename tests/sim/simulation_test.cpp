@@ -30,8 +30,8 @@ Options plain(std::vector<std::pair<std::string, std::string>> more = {}) {
   return {.more = std::move(more)};
 }
 
-runtime::Emulation all_take(std::int64_t ns) {
-  return [ns](const runtime::EmulatedTask&) { return runtime::EmulatedWork(ns); };
+KernelTimes all_take(std::int64_t ns) {
+  return [ns](const runtime::EmulatedTask&) { return KernelTime{.mean_ns = static_cast<double>(ns)}; };
 }
 
 TEST(Job, RunsProgramsThatYield) {
@@ -123,7 +123,7 @@ TEST(Simulation, MessagesTakeLatencyAndRate) {
 TEST(Simulation, IsTheSameEachTime) {
   const auto play = [] {
     Simulation simulation({.platform = {.ranks = 4, .cores = 2}, .kernels = [](const runtime::EmulatedTask& task) {
-      return runtime::EmulatedWork(1'000 + static_cast<std::int64_t>(task.data[0].bytes()));
+      return KernelTime{.mean_ns = 1'000 + static_cast<double>(task.data[0].bytes())};
     }});
     std::vector<std::int64_t> ends;
     const auto outcome = simulation.run([&](std::uint32_t rank) {
@@ -146,7 +146,7 @@ TEST(Simulation, IsTheSameEachTime) {
 }
 
 TEST(Simulation, NamesKernelsWithoutADuration) {
-  const auto knows_none = [](const runtime::EmulatedTask&) { return std::optional<runtime::EmulatedWork>(); };
+  const auto knows_none = [](const runtime::EmulatedTask&) { return std::optional<KernelTime>(); };
   Simulation simulation({.kernels = knows_none});
   const auto outcome = simulation.run([](std::uint32_t) {
     Runtime rt(plain());

@@ -7,20 +7,22 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
-#include "tandem/api/learnt_models.hpp"
-#include "tandem/api/model_folder.hpp"
 #include "tandem/base/file_descriptor.hpp"
 #include "tandem/base/topology.hpp"
-#include "tandem/model/tasks/history.hpp"
-#include "tandem/runtime/task/footprint.hpp"
 #include "tandem/sim/simulation.hpp"
 #include "tools/counted.hpp"
 #include "tools/json/json_report.hpp"
+#include "tools/simulate/prediction.hpp"
 #include "tools/simulate/processes.hpp"
+#include "tools/simulate/scene.hpp"
+#include "tools/standard_output.hpp"
 #include "tools/subcommands.hpp"
 
 namespace tandem::tools {
@@ -29,46 +31,20 @@ namespace {
 constexpr int failure = 1, wrong_use = 2;
 
 struct SimulateArguments {
-  sim::Platform platform;
-  double latency_us = 1.5;
-  std::string models;  ///< empty: those of this machine
+  SceneArguments scene;
   std::uint64_t seed = 1;
+  std::uint32_t runs = 1;
   bool json = false;
   RankRole role;
 };
 
-/// Durations of kernels by what earlier runs have learnt.
-runtime::Emulation durations_of(const std::shared_ptr<LearntModels>& models) {
-  return [models](const runtime::EmulatedTask& task) -> std::optional<runtime::EmulatedWork> {
-    const model::Estimate known = models->durations().expected_ns(task.codelet, runtime::footprint_of(task.data),
-                                                                  task.device, task.implementation);
-    // Few durations are a worse estimate than many, but they are durations of this kernel at this size.
-    const bool is_history = known.samples > 0 && known.samples < model::History::kEnough;
-    if (!known.known && !is_history) return {};
-    return runtime::EmulatedWork(static_cast<std::int64_t>(known.mean_ns));
-  };
-}
-
-base::Result<std::shared_ptr<LearntModels>> read_models(const SimulateArguments& arguments,
-                                                        const base::Topology& topology, ToolContext& context) {
-  std::filesystem::path folder = arguments.models;
-  std::string machine;
-  if (folder.empty()) {
-    auto place = ModelFolder::place(context.config, base::process_environment());
-    if (!place.ok()) return place.error();
-    folder = std::move(place).value();
-    machine = machine_name(topology.cpu_model());
-  }
-  const std::vector<runtime::WorkerSpec> one_core(1);
-  return std::make_shared<LearntModels>(ModelFolder(folder, machine), one_core, context.log);
-}
-
-/// While it lives, what the program prints goes to standard error.
+/// While it lives, what the program prints goes to standard error, or nowhere.
 class OutputAside {
  public:
-  OutputAside() : kept_(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0)) {
+  explicit OutputAside(bool is_shown) : kept_(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0)) {
     std::fflush(stdout);
-    ::dup2(STDERR_FILENO, STDOUT_FILENO);
+    const base::FileDescriptor nowhere(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+    ::dup2(is_shown ? STDERR_FILENO : nowhere.get(), STDOUT_FILENO);
   }
   ~OutputAside() {
     std::fflush(stdout);
@@ -94,45 +70,93 @@ int run_rank(const std::vector<std::string>& words, const ToolContext& context) 
 struct Ended {
   int exit_code = 0;
   std::int64_t end_ns = 0;
-  std::string error;
-  std::vector<std::string> without_model;
+  std::string error = {};
+  std::vector<std::string> kernels = {}, without_model = {};
 };
 
 /// Tandem's own linear algebra: all ranks in this process.
-Ended run_here(const SimulateArguments& arguments, const runtime::Emulation& kernels,
-               const ProgramCall& call, const ToolContext& context) {
-  sim::Simulation simulation({.platform = arguments.platform, .kernels = kernels, .seed = arguments.seed});
+Ended run_here(const Scene& scene, std::uint64_t seed, const ProgramCall& call, const ToolContext& context) {
   for (const auto& [name, value] : call.variables) ::setenv(name.c_str(), value.c_str(), 1);
+  sim::Simulation simulation({.platform = scene.platform, .kernels = scene.kernels, .seed = seed});
   auto outcome = simulation.run([&](std::uint32_t) { return run_rank(call.words, context); });
   const int worst = *std::ranges::max_element(outcome.statuses);
-  return {outcome.error.empty() ? worst : failure, outcome.end_ns, std::move(outcome.error),
+  return {outcome.error.empty() ? worst : failure, outcome.end_ns, std::move(outcome.error), std::move(outcome.kernels),
           std::move(outcome.without_model)};
 }
 
 /// Any program: each rank is a process.
-Ended run_in_processes(const SimulateArguments& arguments, const runtime::Emulation& kernels,
-                       const ProgramCall& call, const ToolContext& context) {
-  ProcessesOutcome outcome = simulate_processes(
-      {.platform = arguments.platform, .kernels = kernels, .seed = arguments.seed}, call, context.log);
-  return {outcome.exit_code, outcome.simulation.end_ns, std::move(outcome.simulation.error),
-          std::move(outcome.simulation.without_model)};
+Ended run_in_processes(const Scene& scene, std::uint64_t seed, const ProgramCall& call, const ToolContext& context) {
+  ProcessesOutcome outcome =
+      simulate_processes({.platform = scene.platform, .kernels = scene.kernels, .seed = seed}, call, context.log);
+  auto& simulation = outcome.simulation;
+  const int code = outcome.exit_code == 0 && !simulation.error.empty() ? failure : outcome.exit_code;
+  return {code, simulation.end_ns, std::move(simulation.error), std::move(simulation.kernels),
+          std::move(simulation.without_model)};
 }
 
-void print_end(const SimulateArguments& arguments, const base::Topology& topology, double virtual_s, double host_s) {
-  const sim::Platform& platform = arguments.platform;
+/// What is wrong with a simulation that has ended; empty: nothing.
+std::string complaint_of(const Ended& ended, const Scene& scene) {
+  if (!ended.error.empty()) return ended.error;
+  if (!ended.without_model.empty())
+    return fmt::format(
+        "how long {} takes is not known for these sizes: run the program once with --tandem.models=on and "
+        "the same sizes, which learns it, or write it into a file for --platform",
+        fmt::join(ended.without_model, ", "));
+  for (const std::string& name : scene.scaled)
+    if (!std::ranges::count(ended.kernels, name))
+      return fmt::format("--scale: no kernel {} has run; there are: {}", name, fmt::join(ended.kernels, ", "));
+  return {};
+}
+
+void print_end(const SimulateArguments& arguments, const Scene& scene, const base::Topology& topology,
+               const std::vector<double>& makespans, double host_s) {
+  const sim::Platform& platform = scene.platform;
+  const Prediction prediction = predict(makespans);
+  const bool has_interval = makespans.size() > 1;
   if (!arguments.json) {
-    fmt::print("simulated: {} of {} each; {:.6f} s of virtual time, in {:.2f} s\n", counted(platform.ranks, "rank"),
-               counted(platform.cores, "core"), virtual_s, host_s);
+    fmt::print("simulated: {} of {} each{}; {:.6f} s of virtual time{}, in {:.2f} s\n", counted(platform.ranks, "rank"),
+               counted(platform.cores, "core"), scene.name.empty() ? "" : " of " + scene.name, prediction.median,
+               has_interval ? fmt::format(" (median of {}; 90 % of runs: {:.6f} to {:.6f} s)", makespans.size(),
+                                          prediction.low, prediction.high)
+                            : "",
+               host_s);
     return;
   }
-  Measurement whole{.name = "program", .unit = "s", .samples = {virtual_s}};
-  whole.params = {{"ranks", platform.ranks},
+  Measurement whole{.name = "program", .unit = "s", .samples = makespans};
+  whole.params = {{"platform", scene.name},
+                  {"ranks", platform.ranks},
                   {"cores", platform.cores},
-                  {"latency_us", arguments.latency_us},
+                  {"latency_us", static_cast<double>(platform.latency_ns) * 1e-3},
                   {"bandwidth_gb_per_s", platform.bytes_per_ns},
                   {"seed", arguments.seed}};
-  whole.details = {{"host_seconds", host_s}};
+  whole.details = {{"makespan", prediction.median}, {"host_seconds", host_s}};
+  if (has_interval) {
+    whole.details["low"] = prediction.low;
+    whole.details["high"] = prediction.high;
+  }
   print(report("simulate", topology, {whole}));
+}
+
+/// Simulates once for each seed; the first program that runs may print. Empty: one has failed, and was complained of.
+std::vector<double> simulate(const SimulateArguments& arguments, const Scene& scene, const ProgramCall& call,
+                             bool is_own, ToolContext& context) {
+  std::vector<double> makespans;
+  for (std::uint32_t run = 0; run < arguments.runs; ++run) {
+    if (run > 0 && ::isatty(STDERR_FILENO) != 0) print_note("\rsimulation {} of {} ", run + 1, arguments.runs);
+    Ended ended;
+    {
+      const bool is_aside = arguments.json || run > 0;
+      const auto aside = is_aside ? std::make_unique<OutputAside>(run == 0) : nullptr;
+      ended = (is_own ? run_here : run_in_processes)(scene, arguments.seed + run, call, context);
+    }
+    const std::string complaint = complaint_of(ended, scene);
+    if (!complaint.empty()) context.log.error("simulate: {}", complaint);
+    context.exit_status = ended.exit_code == 0 && !complaint.empty() ? failure : ended.exit_code;
+    if (context.exit_status != 0) return {};
+    makespans.push_back(static_cast<double>(ended.end_ns) * 1e-9);
+  }
+  if (arguments.runs > 1 && ::isatty(STDERR_FILENO) != 0) print_note("\r{:30}\r", "");
+  return makespans;
 }
 
 void run(const SimulateArguments& arguments, Subcommand command, ToolContext& context) {
@@ -143,65 +167,70 @@ void run(const SimulateArguments& arguments, Subcommand command, ToolContext& co
   auto call = program_call(command, context);
   if (!call) return fail(wrong_use, call.error().message);
   std::vector<std::string>& words = call.value().words;
-  if (words.empty()) return fail(wrong_use, "which program? tandem simulate -n 4 ./app, or tandem simulate -n 4 linalg OP ...");
+  if (words.empty())
+    return fail(wrong_use, "which program? tandem simulate -n 4 ./app, or tandem simulate -n 4 linalg OP ...");
   if (!arguments.role.simulation.empty()) {
     context.exit_status = become_rank(arguments.role, std::move(words), context.log);
     return;
   }
-  const bool is_own = words.front() == "linalg" ||
-                      (words.size() > 1 && words.front().ends_with("tandem") && words[1] == "linalg");
+  const bool is_own =
+      words.front() == "linalg" || (words.size() > 1 && words.front().ends_with("tandem") && words[1] == "linalg");
   if (is_own && words.front() == "linalg") words.insert(words.begin(), "tandem");
   const auto topology = base::Topology::discover();
   if (!topology.ok()) return fail(failure, topology.error().message);
-  const auto models = read_models(arguments, topology.value(), context);
-  if (!models.ok()) return fail(failure, models.error().message);
-  const runtime::Emulation kernels = durations_of(models.value());
+  const auto scene = make_scene(arguments.scene, topology.value(), context);
+  if (!scene.ok()) return fail(wrong_use, scene.error().message);
 
   const auto begin = std::chrono::steady_clock::now();
-  Ended ended;
-  {
-    const auto aside = arguments.json ? std::make_unique<OutputAside>() : nullptr;
-    ended = is_own ? run_here(arguments, kernels, call.value(), context)
-                   : run_in_processes(arguments, kernels, call.value(), context);
-  }
+  const std::vector<double> makespans = simulate(arguments, scene.value(), call.value(), is_own, context);
   const double host_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  if (!ended.error.empty()) return fail(ended.exit_code != 0 ? ended.exit_code : failure, ended.error);
-  if (!ended.without_model.empty())
-    return fail(failure, fmt::format("how long {} takes is not known for these sizes: run the program once with "
-                                     "--tandem.models=on and the same sizes, which learns it",
-                                     fmt::join(ended.without_model, ", ")));
-  context.exit_status = ended.exit_code;
-  if (ended.exit_code != 0) return;
-  print_end(arguments, topology.value(), static_cast<double>(ended.end_ns) * 1e-9, host_s);
+  if (!makespans.empty()) print_end(arguments, scene.value(), topology.value(), makespans, host_s);
 }
 
 }  // namespace
 
 void add_simulate(Subcommand app, ToolContext& context) {
   auto arguments = std::make_shared<SimulateArguments>();
-  Subcommand command = app.add_subcommand(
-      "simulate", "Predict how long a program takes on many ranks, by running it in virtual time");
-  command.add_option("-n,--np", arguments->platform.ranks, "Number of ranks").positive().show_default();
-  command.add_option("--cores", arguments->platform.cores, "Cores of each rank").positive().show_default();
-  command.add_option("--latency", arguments->latency_us, "Time in us of a message from rank to rank")
-      .between(0, 1e6)
-      .show_default();
-  command.add_option("--bandwidth", arguments->platform.bytes_per_ns, "Rate in GB/s at which a rank sends")
-      .between(1e-6, 1e6)
-      .show_default();
-  command.add_option("--models", arguments->models,
-                     "Folder with the durations of kernels (default: those learnt on this machine)")
+  SceneArguments& scene = arguments->scene;
+  Subcommand command =
+      app.add_subcommand("simulate", "Predict how long a program takes on many ranks, by running it in virtual time");
+  command.add_option("-n,--np", scene.ranks, "Number of ranks").positive().show_default();
+  command
+      .add_option("--platform", scene.platform,
+                  "File that describes the nodes and their network, or the name of one that is installed")
+      .type_name("FILE|NAME");
+  command.add_option("--cores", scene.cores, "Cores of each rank (default: the platform's, or 1)").positive();
+  command
+      .add_option("--latency", scene.latency_us,
+                  "Time in us of a message from rank to rank (default: the platform's, or 1.5)")
+      .between(0, 1e6);
+  command
+      .add_option("--bandwidth", scene.bandwidth,
+                  "Rate in GB/s at which a rank sends and receives (default: the platform's, or 12.5)")
+      .between(1e-6, 1e6);
+  command
+      .add_option("--models", scene.models,
+                  "Folder with the durations of kernels (default: those learnt on this machine)")
       .existing_folder();
-  command.add_option("--seed", arguments->seed, "Seed for the order of what happens at one time").show_default();
+  command
+      .add_option(
+          "--scale", scene.scales,
+          "What if: kernel=NAME:FACTOR for the durations of a kernel, network:FACTOR for the bandwidth, latency:FACTOR")
+      .type_name("WHAT:FACTOR")
+      .repeatable();
+  command
+      .add_option("--runs", arguments->runs,
+                  "Number of simulations, each with other drawn durations, for an interval in which 90 % of runs lie")
+      .between(1, 1000)
+      .show_default();
+  command.add_option("--seed", arguments->seed, "Seed for durations, and for the order of what happens at one time")
+      .show_default();
   command.add_flag("--json", arguments->json, "Print a JSON object; what the program prints goes to standard error");
   // What this command starts as each rank.
   command.add_option("--as-rank-of", arguments->role.simulation, "").hide_from_help();
   command.add_option("--epoch", arguments->role.epoch_ns, "").hide_from_help();
   command.take_program("The program, followed by its arguments; or linalg OP ...");
-  command.callback([arguments, command, &context]() mutable {
-    arguments->platform.latency_ns = static_cast<std::int64_t>(arguments->latency_us * 1e3);
-    run(*arguments, command, context);
-  });
+  command.callback([arguments, command, &context] { run(*arguments, command, context); });
 }
 
 }  // namespace tandem::tools

@@ -37,8 +37,10 @@ using Outcome = sim::TurnKeeper::Outcome;
 std::string encode(const Outcome& outcome) {
   ByteWriter writer;
   writer.u64(static_cast<std::uint64_t>(outcome.end_ns)).text(outcome.error);
-  writer.u32(static_cast<std::uint32_t>(outcome.without_model.size()));
-  for (const std::string& name : outcome.without_model) writer.text(name);
+  for (const auto* const names : {&outcome.kernels, &outcome.without_model}) {
+    writer.u32(static_cast<std::uint32_t>(names->size()));
+    for (const std::string& name : *names) writer.text(name);
+  }
   return writer.take();
 }
 
@@ -47,8 +49,9 @@ Outcome decode_outcome(std::string_view bytes) {
   Outcome outcome;
   outcome.end_ns = static_cast<std::int64_t>(reader.u64());
   outcome.error = reader.text(bytes.size());
-  for (std::uint32_t left = reader.u32(); left > 0 && reader.ok(); --left)
-    outcome.without_model.emplace_back(reader.text(bytes.size()));
+  for (auto* const names : {&outcome.kernels, &outcome.without_model})
+    for (std::uint32_t left = reader.u32(); left > 0 && reader.ok(); --left)
+      names->emplace_back(reader.text(bytes.size()));
   if (!reader.finished()) outcome.error = "the process that gives turns has ended early";
   return outcome;
 }

@@ -418,7 +418,7 @@ void LoopNetwork::send(Rank to, Message message) {
   auto shared = std::make_shared<Message>(std::move(message));
   loop_->at(when, [this, to, shared] {
     if (box(shared->from).dead && is_lost(to, *shared)) return;
-    deliver(to, std::move(*shared));
+    receive(to, std::move(*shared));
   });
 }
 
@@ -481,7 +481,7 @@ base::Result<LoopNetwork::Message> LoopNetwork::Message::of_bytes(std::string_vi
 base::Result<void> LoopNetwork::arrive(Rank to, std::string_view message) {
   auto read = Message::of_bytes(message, options_);
   if (!read) return read.error();
-  deliver(to, std::move(read).value());
+  receive(to, std::move(read).value());
   return {};
 }
 
@@ -491,6 +491,21 @@ std::optional<std::string> LoopNetwork::refusal(Rank left, std::string_view mess
   answer.kind = Message::Kind::refused;
   answer.from = left;
   return answer.to_bytes(0);
+}
+
+/// Delivers a message whose last byte arrives now, unless the receiver is still busy with others: then behind them.
+void LoopNetwork::receive(Rank to, Message message) {
+  std::int64_t when = loop_->now_ns();
+  if (options_.receives_one_by_one) {
+    const std::lock_guard lock(mutex_);
+    std::int64_t& free_ns = timing_[to.value()].ingress_free_ns;
+    const auto bytes = static_cast<double>(message.payload_bytes + message.control_bytes);
+    // Two messages never end at one time: the loop orders by time alone.
+    when = free_ns = std::max(when, free_ns + 1 + static_cast<std::int64_t>(bytes / options_.bytes_per_ns));
+  }
+  if (when <= loop_->now_ns()) return deliver(to, std::move(message));
+  auto shared = std::make_shared<Message>(std::move(message));
+  loop_->at(when, [this, to, shared] { deliver(to, std::move(*shared)); });
 }
 
 void LoopNetwork::deliver(Rank to, Message message) {

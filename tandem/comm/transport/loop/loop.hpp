@@ -60,6 +60,7 @@ struct LoopOptions {
   std::int64_t latency_min_ns = 0;
   std::int64_t latency_max_ns = 0;            ///<   overtaking; packets of different links do
   double bytes_per_ns = 0;                    ///< each rank sends one packet at a time at this rate; 0: without limit
+  bool receives_one_by_one = false;           ///< each rank receives one packet at a time, too, at that rate
   LoopRates* rates = nullptr;                 ///< where the rate changes, below `bytes_per_ns`. Outlives the network
   /// One rank attaches here, and reaches the others by this wire, which outlives the network; without `remote_copy`.
   LoopWire* wire = nullptr;
@@ -97,6 +98,7 @@ class LoopNetwork {
   Box& box(Rank rank);
   void send(Rank to, Message message);
   void carry(Rank to, std::int64_t when_ns, const Message& message);
+  void receive(Rank to, Message message);
   void deliver(Rank to, Message message);
   bool is_dead(Rank rank);
   bool is_lost(Rank to, const Message& message);
@@ -112,6 +114,7 @@ class LoopNetwork {
   std::map<std::pair<Rank, Rank>, std::atomic<std::uint64_t>> words_;  ///< by sender and receiver
   struct Timing {
     std::int64_t egress_free_ns = 0;
+    std::int64_t ingress_free_ns = 0;
     std::unordered_map<std::uint64_t, std::int64_t> last_ns;  ///< by destination and rail
     /// Destinations and rails for which something of this dead rank was lost.
     std::unordered_set<std::uint64_t> torn = {};

@@ -1,0 +1,167 @@
+// tandem/sim/platform_file.cpp: keys and values of a platform.
+#include "tandem/sim/platform_file.hpp"
+
+#include <array>
+#include <cmath>
+#include <functional>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "tandem/base/number_of.hpp"
+#include "tandem/base/suggest.hpp"
+#include "tandem/base/toml_file.hpp"
+#include "tandem/base/units.hpp"
+
+namespace tandem::sim {
+
+namespace {
+
+using base::Error;
+using base::ErrorCode;
+using base::Result;
+
+/// Sets what one key says. False: its value is wrong.
+using Setter = std::function<bool(std::string_view text)>;
+
+struct Key {
+  std::string name;
+  std::string wants;  ///< for an error
+  Setter set;
+};
+
+Key real_key(const std::string& name, double least, double most, double& to) {
+  return {name, fmt::format("a number from {} to {}", least, most), [least, most, &to](std::string_view text) {
+            const auto number = base::number_of<double>(text);
+            if (!number || !(*number >= least && *number <= most)) return false;
+            to = *number;
+            return true;
+          }};
+}
+
+Key time_key(const std::string& name, const std::function<void(std::int64_t ns)>& to) {
+  return {name, "a time of at most 1 h, such as \"1.5us\"", [to](std::string_view text) {
+            const auto ns = base::parse_duration_ns(text);
+            if (!ns.ok() || ns.value() < 0 || ns.value() > 3'600 * base::ns_per_s) return false;
+            to(ns.value());
+            return true;
+          }};
+}
+
+std::vector<Key> keys_of(DescribedPlatform& file) {
+  Platform& platform = file.platform;
+  return {{"name", "a text", [&file](std::string_view text) { return file.name = text, true; }},
+          {"cores", "a number from 1 to 65536",
+           [&platform](std::string_view text) {
+             const auto cores = base::number_of<unsigned>(text);
+             if (!cores || *cores < 1 || *cores > 65536) return false;
+             platform.cores = *cores;
+             return true;
+           }},
+          time_key("latency", [&platform](std::int64_t ns) { platform.latency_ns = ns; }),
+          real_key("bandwidth", 1e-6, 1e6, platform.bytes_per_ns),
+          real_key("node_spread", 0, 1, platform.node_spread)};
+}
+
+std::vector<Key> keys_of(KernelLaw& law) {
+  return {time_key("mean", [&law](std::int64_t ns) { law.mean_ns = static_cast<double>(ns); }),
+          {"bytes", "a size, such as \"1200KiB\"",
+           [&law](std::string_view text) {
+             const auto bytes = base::parse_bytes(text);
+             if (!bytes.ok() || bytes.value() <= 0) return false;
+             law.bytes = static_cast<double>(bytes.value());
+             return true;
+           }},
+          real_key("power", 0, 4, law.power),
+          real_key("spread", 0, 4, law.spread)};
+}
+
+std::optional<DeviceKind> kind_of(std::string_view word) {
+  if (word == "cpu") return DeviceKind::cpu;
+  if (word == "cuda") return DeviceKind::cuda;
+  if (word == "opencl") return DeviceKind::opencl;
+  return {};
+}
+
+/// A key "kernels.CODELET.KIND.NAME", whose codelet may have dots.
+struct KernelKey {
+  std::string codelet;
+  std::string_view kind, name;
+};
+
+std::optional<KernelKey> kernel_key(std::string_view key) {
+  constexpr std::string_view table = "kernels.";
+  if (!key.starts_with(table)) return {};
+  key.remove_prefix(table.size());
+  const auto last = key.rfind('.');
+  if (last == key.npos || last == 0) return {};
+  const auto kind = key.rfind('.', last - 1);
+  if (kind == key.npos || kind == 0) return {};
+  return KernelKey{std::string(key.substr(0, kind)), key.substr(kind + 1, last - kind - 1), key.substr(last + 1)};
+}
+
+Result<void> take(std::vector<Key> keys, std::string_view name, const base::TomlValue& value, std::string_view file) {
+  std::vector<std::string> names;
+  for (const Key& key : keys) {
+    if (key.name != name) {
+      names.push_back(key.name);
+      continue;
+    }
+    if (key.set(value.text)) return {};
+    return Error{ErrorCode::malformed,
+                 fmt::format("{}:{}: {} = {}: write {}", file, value.line, value.name, value.text, key.wants)};
+  }
+  const std::string nearest = base::nearest_name(name, names);
+  return Error{ErrorCode::malformed, fmt::format("{}:{}: a platform has no {}; {}", file, value.line, value.name,
+                                                 nearest.empty() ? fmt::format("it has {}", fmt::join(names, ", "))
+                                                                 : fmt::format("did you mean {}?", nearest))};
+}
+
+Result<DescribedPlatform> platform_of(const std::vector<base::TomlValue>& values, std::string_view file) {
+  DescribedPlatform described;
+  for (const base::TomlValue& value : values) {
+    const auto of_kernel = kernel_key(value.name);
+    if (!of_kernel) {
+      if (const auto taken = take(keys_of(described), value.name, value, file); !taken.ok()) return taken.error();
+      continue;
+    }
+    const auto kind = kind_of(of_kernel->kind);
+    if (!kind)
+      return Error{ErrorCode::malformed,
+                   fmt::format("{}:{}: {} is no kind of worker: write [kernels.{}.cpu], .cuda or .opencl", file,
+                               value.line, of_kernel->kind, of_kernel->codelet)};
+    KernelLaw& law = described.kernels[{of_kernel->codelet, *kind}];
+    if (const auto taken = take(keys_of(law), of_kernel->name, value, file); !taken.ok()) return taken.error();
+  }
+  for (const auto& [key, law] : described.kernels)
+    if (law.mean_ns <= 0)
+      return Error{ErrorCode::malformed,
+                   fmt::format("{}: kernel {} has no duration: write mean = \"1.2ms\"", file, key.first)};
+  return described;
+}
+
+}  // namespace
+
+std::optional<KernelTime> DescribedPlatform::time_of(const runtime::EmulatedTask& task) const {
+  const auto found = kernels.find({std::string(task.codelet), task.device});
+  if (found == kernels.end()) return {};
+  const KernelLaw& law = found->second;
+  double bytes = 0;
+  for (const runtime::Shape& shape : task.data) bytes += static_cast<double>(shape.bytes());
+  const double mean_ns = law.bytes > 0 ? law.mean_ns * std::pow(bytes / law.bytes, law.power) : law.mean_ns;
+  return KernelTime{.mean_ns = mean_ns, .deviation_ns = mean_ns * law.spread};
+}
+
+Result<DescribedPlatform> parse_platform(std::string_view text, std::string_view name) {
+  const auto values = base::parse_toml(text, name);
+  if (!values.ok()) return values.error();
+  return platform_of(values.value(), name);
+}
+
+Result<DescribedPlatform> read_platform(const std::filesystem::path& file) {
+  const auto values = base::read_toml(file);
+  if (!values.ok()) return values.error();
+  return platform_of(values.value(), file.string());
+}
+
+}  // namespace tandem::sim

@@ -1,0 +1,52 @@
+// tandem/sim/platform_file.hpp: a platform as a TOML file that people write.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "tandem/base/result.hpp"
+#include "tandem/sim_rank/kernel_times.hpp"
+#include "tandem/sim_rank/platform.hpp"
+
+namespace tandem::sim {
+
+/// How long a kernel takes on a platform: `mean_ns` where a task's data takes `bytes`, and (its bytes /
+/// `bytes`)^`power` times as long elsewhere.
+struct KernelLaw {
+  double mean_ns = 0;
+  double spread = 0;  ///< standard deviation of one duration, relative to its mean
+  double bytes = 0;   ///< 0: every task takes `mean_ns`
+  double power = 1;   ///< 1.5 for products of square tiles
+};
+
+struct DescribedPlatform {
+  std::string name = {};
+  Platform platform = {};  ///< with one rank: a job has as many as its user says
+  std::map<std::pair<std::string, DeviceKind>, KernelLaw> kernels = {};  ///< by codelet and kind of worker
+
+  /// Nothing: the file has no such kernel.
+  std::optional<KernelTime> time_of(const runtime::EmulatedTask& task) const;
+};
+
+/// Reads a platform. Every key but `name` has a default:
+///
+///     name = "henri"
+///     cores = 36               # of each node, whose one rank uses them all
+///     latency = "1.8us"        # of a message from node to node
+///     bandwidth = 10.5         # GB/s of a network card, in each direction
+///     node_spread = 0.02       # of the speeds of nodes: standard deviation, relative
+///     [kernels.gemm.cpu]       # of codelet gemm on workers of kind cpu: else what was learnt
+///     mean = "1.2ms"
+///     bytes = "1200KiB"        # of all data of a task that takes the mean; without: every task takes it
+///     power = 1.5              # other sizes: (bytes / these)^power
+///     spread = 0.03
+///
+/// Errors: io, malformed (file, line, and what to write).
+base::Result<DescribedPlatform> read_platform(const std::filesystem::path& file);
+base::Result<DescribedPlatform> parse_platform(std::string_view text, std::string_view name);
+
+}  // namespace tandem::sim

@@ -1,0 +1,106 @@
+// tandem/sim/platform_file_test.cpp: platforms that people write, and their mistakes.
+#include "tandem/sim/platform_file.hpp"
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tandem::sim::platform_file_test {
+namespace {
+
+using testing::HasSubstr;
+
+DescribedPlatform parsed(const std::string& text) {
+  auto platform = parse_platform(text, "a.toml");
+  EXPECT_TRUE(platform.ok()) << (platform.ok() ? "" : platform.error().message);
+  return platform.ok() ? platform.value() : DescribedPlatform();
+}
+
+std::string error_of(const std::string& text) {
+  const auto platform = parse_platform(text, "a.toml");
+  return platform.ok() ? "no error" : platform.error().message;
+}
+
+TEST(PlatformFile, AllThatItSays) {
+  const DescribedPlatform file = parsed(R"(
+name = "henri"
+cores = 36
+latency = "1.8us"
+bandwidth = 10.5
+node_spread = 0.02
+[kernels.gemm.cpu]
+mean = "1.2ms"
+bytes = "3MB"
+power = 1.5
+spread = 0.25
+[kernels."my.kernel".cuda]
+mean = "7us"
+)");
+  EXPECT_EQ(file.name, "henri");
+  EXPECT_EQ(file.platform.cores, 36U);
+  EXPECT_EQ(file.platform.latency_ns, 1'800);
+  EXPECT_EQ(file.platform.bytes_per_ns, 10.5);
+  EXPECT_EQ(file.platform.node_spread, 0.02);
+  const std::vector<runtime::Shape> tiles(3, {.rows = 500, .cols = 1000, .element_bytes = 8});  // four times 3 MB
+  const auto gemm = file.time_of({"gemm", tiles, DeviceKind::cpu, 0});
+  ASSERT_TRUE(gemm.has_value());
+  EXPECT_NEAR(gemm->mean_ns, 1.2e6 * 8, 1);
+  EXPECT_NEAR(gemm->deviation_ns, 1.2e6 * 2, 1);
+  EXPECT_EQ(file.time_of({"my.kernel", tiles, DeviceKind::cuda, 0})->mean_ns, 7'000);
+  EXPECT_FALSE(file.time_of({"gemm", tiles, DeviceKind::cuda, 0}).has_value());
+  EXPECT_FALSE(file.time_of({"potrf", tiles, DeviceKind::cpu, 0}).has_value());
+}
+
+TEST(PlatformFile, WhatItDoesNotSayHasDefaults) {
+  const DescribedPlatform file = parsed("");
+  EXPECT_EQ(file.platform.latency_ns, Platform().latency_ns);
+  EXPECT_TRUE(file.kernels.empty());
+}
+
+TEST(PlatformFile, MistakesAreNamed) {
+  EXPECT_THAT(error_of("cores = 0"), HasSubstr("a.toml:1: cores = 0: write a number from 1"));
+  EXPECT_THAT(error_of("\ncore = 3"), HasSubstr("a.toml:2: a platform has no core; did you mean cores?"));
+  EXPECT_THAT(error_of("latency = 3"), HasSubstr("write a time"));
+  EXPECT_THAT(error_of("bandwidth = \"nan\""), HasSubstr("write a number"));
+  EXPECT_THAT(error_of("[kernels.gemm.gpu]\nmean = \"1ms\""), HasSubstr("gpu is no kind of worker"));
+  EXPECT_THAT(error_of("[kernels.gemm.cpu]\nmaen = \"1ms\""), HasSubstr("did you mean mean?"));
+  EXPECT_THAT(error_of("[kernels.gemm.cpu]\nspread = 0.1"), HasSubstr("kernel gemm has no duration"));
+  EXPECT_THAT(error_of("kernels.gemm = 3"), HasSubstr("a platform has no kernels.gemm"));
+  EXPECT_THAT(error_of("cores = "), HasSubstr("a.toml"));
+  EXPECT_FALSE(read_platform("/nothing/there.toml").ok());
+}
+
+TEST(DrawnTimes, HaveTheMeanAndTheSpread) {
+  DrawnTimes times({}, 0, 7);
+  double sum = 0, squares = 0;
+  constexpr int kCount = 20'000;
+  for (int i = 0; i < kCount; ++i) {
+    const auto ns = static_cast<double>(times.draw({.mean_ns = 1e6, .deviation_ns = 3e5}, 1).ns);
+    EXPECT_GT(ns, 0);
+    sum += ns;
+    squares += ns * ns;
+  }
+  const double mean = sum / kCount;
+  EXPECT_NEAR(mean, 1e6, 1e4);
+  EXPECT_NEAR(std::sqrt(squares / kCount - mean * mean), 3e5, 1.5e4);
+}
+
+TEST(DrawnTimes, AreOneSeedsAlone) {
+  const auto first = [](std::uint32_t rank, std::uint64_t seed) {
+    return DrawnTimes({.node_spread = 0.1}, rank, seed).draw({.mean_ns = 1e9}, 1).ns;
+  };
+  EXPECT_EQ(first(0, 1), first(0, 1));
+  EXPECT_NE(first(0, 1), first(1, 1)) << "nodes differ";
+  EXPECT_NE(first(0, 1), first(0, 2)) << "runs differ";
+  const auto of_kind = [](std::uint32_t rank, std::uint64_t kind) {
+    return DrawnTimes({}, rank, 1).draw({.mean_ns = 1e9, .mean_error_ns = 1e8}, kind).ns;
+  };
+  EXPECT_EQ(of_kind(0, 1), of_kind(3, 1)) << "a mean is wrong by the same factor on all ranks";
+  EXPECT_NE(of_kind(0, 1), of_kind(0, 2));
+}
+
+}  // namespace
+}  // namespace tandem::sim::platform_file_test

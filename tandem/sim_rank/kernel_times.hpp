@@ -1,0 +1,43 @@
+// tandem/sim_rank/kernel_times.hpp: how long kernels take in a simulation, and how much that varies.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+#include "tandem/runtime/device/emulation.hpp"
+#include "tandem/sim_rank/platform.hpp"
+
+namespace tandem::sim {
+
+/// The duration of one kind of task: a codelet's implementation, sizes of data, a kind of worker.
+struct KernelTime {
+  double mean_ns = 0;
+  double deviation_ns = 0;   ///< of one duration
+  double mean_error_ns = 0;  ///< of the mean itself, since it was measured: one standard deviation
+};
+
+/// Nothing: it is not known.
+using KernelTimes = std::function<std::optional<KernelTime>(const runtime::EmulatedTask& task)>;
+
+/// Draws the durations of one rank's tasks, all from one seed. The mean of a kind of task is wrong by the same factor
+/// on all ranks, a node is faster or slower as a whole (`Platform::node_spread`), and each duration varies. All factors
+/// are log-normal, since durations are positive, and long ones are more frequent than short ones.
+///
+/// Threads: one.
+class DrawnTimes {
+ public:
+  DrawnTimes(const Platform& platform, std::uint32_t rank, std::uint64_t seed);
+  /// The duration of one task. `kind` is a number for its kind, equal on all ranks.
+  runtime::EmulatedWork draw(const KernelTime& time, std::uint64_t kind);
+
+ private:
+  const std::uint64_t seed_;
+  std::uint64_t state_;
+  double node_factor_ = 1;
+};
+
+/// A number for a kind of task.
+std::uint64_t number_of_kind(const runtime::EmulatedTask& task);
+
+}  // namespace tandem::sim

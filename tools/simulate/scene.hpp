@@ -1,0 +1,38 @@
+// tools/simulate/scene.hpp: what a simulation takes place on: a platform, and durations of kernels.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tandem/base/result.hpp"
+#include "tandem/base/topology.hpp"
+#include "tandem/sim_rank/kernel_times.hpp"
+#include "tools/subcommands.hpp"
+
+namespace tandem::tools {
+
+/// What a person says of it on the command line.
+struct SceneArguments {
+  std::uint32_t ranks = 1;
+  std::string platform;  ///< a file, or the name of one that is installed; empty: none
+  // Before what the platform's file says.
+  std::optional<std::uint32_t> cores;
+  std::optional<double> latency_us, bandwidth;  ///< the latter in GB/s
+  std::string models;                           ///< folder; empty: that of this machine
+  std::vector<std::string> scales;              ///< "kernel=NAME:FACTOR", "network:FACTOR", "latency:FACTOR"
+};
+
+struct Scene {
+  std::string name;  ///< of the platform; empty: it has none
+  sim::Platform platform;
+  /// By the platform's file, else by what runs on this machine have learnt; times the factors.
+  sim::KernelTimes kernels;
+  std::vector<std::string> scaled;  ///< names of kernels with a factor
+};
+
+/// Errors: those of the platform's file and of the models' folder, and invalid_argument for a factor.
+base::Result<Scene> make_scene(const SceneArguments& arguments, const base::Topology& topology, ToolContext& context);
+
+}  // namespace tandem::tools
