@@ -257,6 +257,7 @@ void Subcommand::take_program(const std::string& help) {
       ->type_name("");
 }
 
+std::string Subcommand::name() const { return full_name(*app_); }
 std::vector<std::string> Subcommand::remaining() const { return app_->remaining(); }
 std::string Subcommand::unknown_option(const std::string& word) const { return unknown_option_of(*app_, word); }
 void Subcommand::footer(const std::string& text) { app_->footer(text); }

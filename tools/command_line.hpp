@@ -72,6 +72,8 @@ class Subcommand {
 
   /// Makes everything from the first word that is no option belong to a program; `remaining` returns it.
   void take_program(const std::string& help);
+  /// As a person writes it: "tandem run".
+  std::string name() const;
   std::vector<std::string> remaining() const;
   /// A message such as "--lable is not an option of tandem run (did you mean --label?)".
   std::string unknown_option(const std::string& word) const;
