@@ -12,6 +12,7 @@
 #include "tandem/base/suggest.hpp"
 #include "tandem/base/toml_file.hpp"
 #include "tandem/base/units.hpp"
+#include "tandem/runtime/machine/machine_file.hpp"
 
 namespace tandem::sim {
 
@@ -117,9 +118,26 @@ Result<void> take(std::vector<Key> keys, std::string_view name, const base::Toml
                                                                  : fmt::format("did you mean {}?", nearest))};
 }
 
-Result<DescribedPlatform> platform_of(const std::vector<base::TomlValue>& values, std::string_view file) {
+/// Takes cores and the network of a node's file.
+Result<void> take_machine(const std::filesystem::path& file, Platform& platform) {
+  const auto machine = runtime::read_machine(file);
+  if (!machine.ok()) return machine.error();
+  platform.cores = machine.value().cpu_workers();
+  if (machine.value().networks.empty()) return {};
+  const runtime::MachineNetwork& network = machine.value().networks.front();
+  platform.latency_ns = network.latency_ns();
+  platform.bytes_per_ns = network.bytes_per_ns();
+  return {};
+}
+
+Result<DescribedPlatform> platform_of(const std::vector<base::TomlValue>& values, std::string_view file,
+                                      const std::filesystem::path& folder) {
   DescribedPlatform described;
+  for (const base::TomlValue& value : values)
+    if (value.name == "machine")
+      if (const auto taken = take_machine(folder / value.text, described.platform); !taken.ok()) return taken.error();
   for (const base::TomlValue& value : values) {
+    if (value.name == "machine") continue;
     const auto of_kernel = kernel_key(value.name);
     if (!of_kernel) {
       if (const auto taken = take(keys_of(described), value.name, value, file); !taken.ok()) return taken.error();
@@ -152,16 +170,17 @@ std::optional<KernelTime> DescribedPlatform::time_of(const runtime::EmulatedTask
   return KernelTime{.mean_ns = mean_ns, .deviation_ns = mean_ns * law.spread};
 }
 
-Result<DescribedPlatform> parse_platform(std::string_view text, std::string_view name) {
+Result<DescribedPlatform> parse_platform(std::string_view text, std::string_view name,
+                                         const std::filesystem::path& folder) {
   const auto values = base::parse_toml(text, name);
   if (!values.ok()) return values.error();
-  return platform_of(values.value(), name);
+  return platform_of(values.value(), name, folder);
 }
 
 Result<DescribedPlatform> read_platform(const std::filesystem::path& file) {
   const auto values = base::read_toml(file);
   if (!values.ok()) return values.error();
-  return platform_of(values.value(), file.string());
+  return platform_of(values.value(), file.string(), file.parent_path());
 }
 
 }  // namespace tandem::sim

@@ -35,6 +35,8 @@ struct DescribedPlatform {
 /// Reads a platform. Every key but `name` has a default:
 ///
 ///     name = "henri"
+///     machine = "node.toml"    # a node's file (runtime/machine/machine_file.hpp), from this file's folder: cores,
+///                              # and latency and bandwidth if messages were measured; what follows goes before it
 ///     cores = 36               # of each node, whose one rank uses them all
 ///     latency = "1.8us"        # of a message from node to node
 ///     bandwidth = 10.5         # GB/s of a network card, in each direction
@@ -45,8 +47,10 @@ struct DescribedPlatform {
 ///     power = 1.5              # other sizes: (bytes / these)^power
 ///     spread = 0.03
 ///
-/// Errors: io, malformed (file, line, and what to write).
+/// Errors: io, malformed (file, line, and what to write), and those of the node's file.
 base::Result<DescribedPlatform> read_platform(const std::filesystem::path& file);
-base::Result<DescribedPlatform> parse_platform(std::string_view text, std::string_view name);
+/// `name` stands for the file in messages, `folder` for its folder.
+base::Result<DescribedPlatform> parse_platform(std::string_view text, std::string_view name,
+                                               const std::filesystem::path& folder = {});
 
 }  // namespace tandem::sim

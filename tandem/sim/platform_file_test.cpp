@@ -2,11 +2,14 @@
 #include "tandem/sim/platform_file.hpp"
 
 #include <cmath>
+#include <filesystem>
 #include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "tandem/runtime/machine/machine_file.hpp"
 
 namespace tandem::sim::platform_file_test {
 namespace {
@@ -58,6 +61,24 @@ TEST(PlatformFile, WhatItDoesNotSayHasDefaults) {
   const DescribedPlatform file = parsed("");
   EXPECT_EQ(file.platform.latency_ns, Platform().latency_ns);
   EXPECT_TRUE(file.kernels.empty());
+}
+
+TEST(PlatformFile, ANodeIsAMachine) {
+  runtime::Machine machine;
+  for (unsigned worker = 0; worker < 3; ++worker) machine.workers.push_back({});
+  machine.distance.assign(3, std::vector<unsigned>(3, 10));
+  machine.set_network(
+      {.transport = "tcp", .times = {{.bytes = 8, .alone_ns = 20'000}, {.bytes = 4'000, .alone_ns = 2'000}}});
+  const std::filesystem::path folder = testing::TempDir() + "platform_file_test";
+  std::filesystem::create_directories(folder);
+  ASSERT_TRUE(runtime::write_machine(folder / "node.toml", machine).ok());
+  const auto platform = parse_platform("bandwidth = 7\nmachine = \"node.toml\"", "a.toml", folder);
+  ASSERT_TRUE(platform.ok()) << platform.error().message;
+  EXPECT_EQ(platform.value().platform.cores, 3U);
+  EXPECT_EQ(platform.value().platform.latency_ns, 20'000);
+  EXPECT_EQ(platform.value().platform.bytes_per_ns, 7) << "what the platform itself says goes before";
+  EXPECT_FALSE(parse_platform("machine = \"missing.toml\"", "a.toml", folder).ok());
+  std::filesystem::remove_all(folder);
 }
 
 TEST(PlatformFile, MistakesAreNamed) {
