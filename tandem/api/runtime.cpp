@@ -10,6 +10,7 @@
 #include "tandem/base/config.hpp"
 #include "tandem/base/blas_threads.hpp"
 #include "tandem/runtime/runtime_core.hpp"
+#include "tandem/runtime/virtual_place.hpp"
 #include "tandem/runtime/worker/worker_team.hpp"
 
 namespace tandem {
@@ -56,6 +57,8 @@ void Runtime::say_once_that_nobody_owns_data() {
 }
 
 unsigned Runtime::worker_count() const noexcept { return static_cast<unsigned>(core_->world().machine.workers.size()); }
+
+bool Runtime::is_simulated() const noexcept { return runtime::VirtualPlace::current() != nullptr; }
 
 std::string Runtime::option(std::string_view name) const {
   for (const base::ConfigEntry& entry : config_->entries())

@@ -723,6 +723,9 @@ class Runtime {
   /// @{
 
   unsigned worker_count() const noexcept;  ///< of this process, including the calling thread if it runs tasks
+  /// Whether `tandem simulate` runs the program: then kernels do not run, so data has no values to decide by. A loop
+  /// that ends when something converges makes a fixed number of steps instead.
+  bool is_simulated() const noexcept;
   /// The value of an option, as text: `option("sched")`. Throws UsageError for a name that does not exist.
   std::string option(std::string_view name) const;
   const base::Config& config() const noexcept { return *config_; }  ///< all options with their values

@@ -140,6 +140,7 @@ void TurnKeeper::hear(std::uint32_t number) {
       rank.state = State::parked;
       rank.next_ns = turn.value().date_ns;
     } else {
+      rank.has_said_bye = true;
       outcome_.end_ns = std::max(outcome_.end_ns, turn.value().date_ns);
     }
   }
@@ -151,6 +152,8 @@ void TurnKeeper::end(std::uint32_t number) {
   ranks_by_descriptor_.erase(rank.line->descriptor());
   rank.line.reset();
   rank.state = State::ended;
+  if (!rank.has_said_bye && outcome_.broken.empty())
+    outcome_.broken = fmt::format("rank {} at {:.6f} s of virtual time", number, static_cast<double>(now_ns_) * 1e-9);
   outcome_.end_ns = std::max(outcome_.end_ns, now_ns_);
   for (const Parcel& parcel : std::exchange(rank.parcels, {})) {
     auto refusal = comm::LoopNetwork::refusal(comm::Rank(number), parcel.message);

@@ -35,9 +35,11 @@ class TurnKeeper {
   static base::Result<std::unique_ptr<TurnKeeper>> listen(Options options, std::string name);
 
   struct Outcome {
-    std::int64_t end_ns = 0;                      ///< virtual time at which the last program ended
-    std::string error = {};                       ///< empty, or why the simulation ended: ranks that wait for ever
-    std::vector<std::string> kernels = {};   ///< that have run
+    std::int64_t end_ns = 0;  ///< virtual time at which the last program ended
+    std::string error = {};   ///< empty, or why the simulation ended: ranks that wait for ever
+    /// The first rank whose process ended before its program did: which one, and when in virtual time; else empty.
+    std::string broken = {};
+    std::vector<std::string> kernels = {};        ///< that have run
     std::vector<std::string> without_model = {};  ///< kernels without a duration, which took no time
   };
   /// Runs until all ranks have come and ended, or the other end of the socket or pipe `hang_up` is closed. Once.
@@ -48,6 +50,7 @@ class TurnKeeper {
   struct Rank {
     State state = State::absent;
     std::unique_ptr<TurnLine> line = nullptr;
+    bool has_said_bye = false;
     std::int64_t next_ns = 0;          ///< of a parked rank: when it goes on by itself
     std::vector<Parcel> parcels = {};  ///< for it, in the order of arrival at this process
   };

@@ -157,10 +157,18 @@ class ProcessPlace final : public runtime::VirtualPlace, base::SharedTime, comm:
     connect_ = reinterpret_cast<ConnectVirtualClock*>(::dlsym(RTLD_DEFAULT, connect_virtual_clock));
     if (connect_ == nullptr) return;
     leave_clock_out_of_children();
+    using Place = ProcessPlace;
     const VirtualClock clock = {
-        [](void* place) { return static_cast<ProcessPlace*>(place)->loop_.now_ns(); },
-        [](void* place, std::int64_t when_ns) { static_cast<ProcessPlace*>(place)->sleep_until(when_ns); }, this};
+        .now_ns = [](void* place) { return static_cast<Place*>(place)->loop_.now_ns(); },
+        .read_ns = [](void* place) { return static_cast<Place*>(place)->read_clock(); },
+        .sleep_until = [](void* place, std::int64_t when_ns) { static_cast<Place*>(place)->sleep_until(when_ns); },
+        .context = this};
     sleep_until(connect_(&clock));
+  }
+
+  std::int64_t read_clock() {
+    sleep_until(loop_.now_ns() + clock_reading_ns);
+    return loop_.now_ns();
   }
 
   /// Lets workers, messages and timers go on until then. A kernel's sleep takes no time: its duration is modelled.

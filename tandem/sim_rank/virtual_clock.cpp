@@ -33,11 +33,16 @@ __attribute__((constructor)) void begin() {
 }
 
 bool is_virtual() { return epoch_ns > 0; }
-bool is_main_thread() { return ::syscall(SYS_gettid) == ::getpid(); }
+bool is_main_thread() {
+  static thread_local const bool is_main = ::syscall(SYS_gettid) == ::getpid();
+  return is_main;
+}
 
+/// What a thread that reads a clock sees. To read it takes a little time, so that a loop that waits for a date ends.
 std::int64_t now_ns() {
-  return is_connected.load(std::memory_order_acquire) ? port.now_ns(port.context)
-                                                      : passed_ns.load(std::memory_order_relaxed);
+  if (is_connected.load(std::memory_order_acquire))
+    return is_main_thread() ? port.read_ns(port.context) : port.now_ns(port.context);
+  return is_main_thread() ? passed_ns += tandem::sim::clock_reading_ns : passed_ns.load();
 }
 
 /// The date of a clock at virtual time 0; -1: the clock is not virtual.
@@ -72,10 +77,8 @@ int real_sleep(clockid_t clock, int flags, const timespec* time, timespec* left)
 extern "C" {
 
 std::int64_t tandem_connect_virtual_clock(const VirtualClock* clock) {
-  if (clock != nullptr)
-    port = *clock;
-  else
-    passed_ns = now_ns();
+  if (clock != nullptr) port = *clock;
+  else if (is_connected) passed_ns = port.now_ns(port.context);
   is_connected.store(clock != nullptr, std::memory_order_release);
   return passed_ns;
 }

@@ -7,10 +7,14 @@ namespace tandem::sim {
 
 /// The virtual time of the process. Functions are called by the program's main thread alone, but for `now_ns`.
 struct VirtualClock {
-  std::int64_t (*now_ns)(void* context) = nullptr;
+  std::int64_t (*now_ns)(void* context) = nullptr;   ///< as another thread sees it
+  std::int64_t (*read_ns)(void* context) = nullptr;  ///< after `clock_reading_ns`
   void (*sleep_until)(void* context, std::int64_t when_ns) = nullptr;
   void* context = nullptr;
 };
+
+/// What reading a clock takes.
+inline constexpr std::int64_t clock_reading_ns = 25;
 
 /// Variables of the process that the clock's module reads.
 inline constexpr const char* epoch_variable = "TANDEM_SIMULATION_EPOCH_NS";  ///< the date at which virtual time is 0

@@ -1,5 +1,5 @@
 // tests/sim/program.cpp: a program as users write them, which knows nothing of simulation: blocks on a ring of ranks.
-// Usage: simulated_program STEPS [throw | exit | sleep | wait]
+// Usage: simulated_program STEPS [throw | exit | sleep | spin | wait]
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -57,6 +57,11 @@ int main(int argc, char** argv) {
     const std::time_t date = std::time(nullptr);
     std::this_thread::sleep_for(std::chrono::hours(2));
     std::printf("slept %ld s\n", static_cast<long>(std::time(nullptr) - date));
+  }
+  if (last == "spin") {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
+    while (std::chrono::steady_clock::now() < end) continue;
+    std::printf("spun until %.4f s\n", seconds_since(end));
   }
   if (last == "wait") {
     double value = 0;

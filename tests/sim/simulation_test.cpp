@@ -53,6 +53,7 @@ TEST(Simulation, ARuntimeFindsItsPlace) {
   const auto outcome = simulation.run([&](std::uint32_t rank) {
     Runtime rt(plain());
     EXPECT_EQ(rt.rank(), rank);
+    EXPECT_TRUE(rt.is_simulated());
     sizes[rank] = rt.size();
     workers[rank] = rt.worker_count();
     return static_cast<int>(rank);
@@ -62,6 +63,7 @@ TEST(Simulation, ARuntimeFindsItsPlace) {
   EXPECT_THAT(sizes, ElementsAre(3, 3, 3));
   EXPECT_THAT(workers, ElementsAre(4, 4, 4));
   EXPECT_EQ(runtime::VirtualPlace::current(), nullptr);
+  EXPECT_FALSE(Runtime(plain()).is_simulated());
 }
 
 TEST(Job, ProgramsMayWaitForTimeToPass) {

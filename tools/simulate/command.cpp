@@ -89,6 +89,8 @@ Ended run_in_processes(const Scene& scene, std::uint64_t seed, const ProgramCall
   ProcessesOutcome outcome =
       simulate_processes({.platform = scene.platform, .kernels = scene.kernels, .seed = seed}, call, context.log);
   auto& simulation = outcome.simulation;
+  if (outcome.exit_code != 0 && !simulation.broken.empty())
+    context.log.error("simulate: the first to end was {}", simulation.broken);
   const int code = outcome.exit_code == 0 && !simulation.error.empty() ? failure : outcome.exit_code;
   return {code, simulation.end_ns, std::move(simulation.error), std::move(simulation.kernels),
           std::move(simulation.without_model)};

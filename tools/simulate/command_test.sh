@@ -36,6 +36,12 @@ tandem_ends 0 trace check "$folder/run"
 tandem_ends 0 trace summary "$folder/run"
 holds out 'makespan'
 
+# --- a loop until convergence makes all its steps
+cg=(linalg cg -n 256 --nb 64 --iterations 7 --repetitions 1)
+tandem_ends 0 "${cg[@]}" --tandem.models=on --tandem.workers=1
+tandem_ends 0 simulate -n 2 "${cg[@]}"
+holds out '^cg +d +256 +64 +- +7 '
+
 # --- mistakes
 tandem_ends 2 simulate -n 0 "${program[@]}"
 tandem_ends 2 simulate -n 2 linalg nothing

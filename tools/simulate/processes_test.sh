@@ -36,6 +36,10 @@ holds out '^slept 7200 s'
 holds out '; 7200\.[0-9]+ s of virtual time'
 ((SECONDS < 60)) || fail "a sleep was real"
 
+# --- a loop that waits for a date ends
+tandem_ends 0 simulate -n 2 "$program" 1 spin
+holds out 'spun until 0.0000 s'
+
 # --- platforms, an interval, and what if
 printf 'name = "mine"\ncores = 3\nlatency = "5ms"\n[kernels.smooth.cpu]\nmean = "40ms"\n' > mine.toml
 tandem_ends 0 simulate -n 4 --platform mine.toml "$program" 5
@@ -69,6 +73,7 @@ holds out 'makespan'
 tandem_ends 5 simulate -n 3 "$program" 2 exit
 tandem_ends 134 simulate -n 3 "$program" 2 throw
 holds err "the program's own mistake"
+holds err 'simulate: the first to end was rank 1 at 0\.[0-9]+ s of virtual time'
 tandem_ends 134 simulate -n 3 "$program" 2 wait
 holds err 'simulate: at [0-9.]+ s nothing can go on'
 holds err '\[1\] .*receive'
