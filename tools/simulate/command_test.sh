@@ -38,7 +38,7 @@ holds out 'makespan'
 
 # --- a loop until convergence makes all its steps
 cg=(linalg cg -n 256 --nb 64 --iterations 7 --repetitions 1)
-tandem_ends 0 "${cg[@]}" --tandem.models=on --tandem.workers=1
+tandem_ends 0 "${cg[@]}" --tolerance 0 --tandem.models=on --tandem.workers=1
 tandem_ends 0 simulate -n 2 "${cg[@]}"
 holds out '^cg +d +256 +64 +- +7 '
 

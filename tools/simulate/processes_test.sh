@@ -68,6 +68,7 @@ tandem_ends 0 simulate -n 3 --cores 2 "$program" 5 --tandem.trace=all --tandem.t
 tandem_ends 0 trace check "$folder/run"
 tandem_ends 0 trace summary "$folder/run"
 holds out 'makespan'
+holds out '^note: the run was simulated'
 
 # --- ends of programs
 tandem_ends 5 simulate -n 3 "$program" 2 exit

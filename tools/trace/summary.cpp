@@ -19,6 +19,8 @@ namespace {
 /// Lists the statements that the trace does not permit, and why.
 std::vector<std::string> reservations_of(const History& history, const Summary& summary, const Quality& quality) {
   std::vector<std::string> result = defects_of(quality);
+  if (history.job.starts_with("simulated"))  // as simulations name their jobs
+    result.emplace_back("the run was simulated: its times are virtual, by models of its kernels and of the network");
   const auto all_ns =
       static_cast<double>(summary.split.makespan_ns) * static_cast<double>(summary.split.workers.size());
   const auto unknown_ns = static_cast<double>(summary.split.total()[static_cast<std::size_t>(Spent::unknown)]);

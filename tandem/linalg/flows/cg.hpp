@@ -20,7 +20,7 @@ struct CgOutcome {
   std::size_t iterations = 0;  ///< done
   /// ||r|| / ||b|| of the recurrence for r, which rounding makes differ from b - A x; ||r|| if b = 0.
   double residual = 0;
-  bool converged = false;      ///< within the tolerance
+  bool converged = false;      ///< within the tolerance, or simulated
   /// 0, or k: p^H A p was not a positive number in iteration k, so A is not positive definite (or numbers overflowed,
   /// or are NaN). Then x is that of iteration k - 1.
   std::size_t info = 0;
