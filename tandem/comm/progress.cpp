@@ -353,14 +353,14 @@ void Progress::dispatch_events() {
 /// Called in a handler when a callback threw. Waiting threads check for it.
 void Progress::note_failure() noexcept {
   try {
-    failures_.keep(std::current_exception());
-    wake_others();
     throw;
   } catch (const std::exception& thrown) {
     engine_.log_callback_failure(thrown.what());
   } catch (...) {
     engine_.log_callback_failure("something that is no std::exception");
   }
+  failures_.keep(std::current_exception());  // from now on another thread may throw it, and end it
+  wake_others();
 }
 
 namespace {
