@@ -452,7 +452,7 @@ base::Result<LoopNetwork::Message> LoopNetwork::Message::of_bytes(std::string_vi
   message.rail = reader.u32();
   const std::string_view control = reader.text(bytes.size());
   message.control.resize((control.size() + 7) / 8);
-  std::memcpy(message.control.data(), control.data(), control.size());
+  if (!control.empty()) std::memcpy(message.control.data(), control.data(), control.size());
   message.control_bytes = control.size();
   const std::size_t most_bytes = std::max(options.segment_bytes, options.payload_bytes);
   std::vector<std::pair<std::size_t, std::string_view>> pieces;  // a length, and what has come
