@@ -11,8 +11,6 @@
 
 #include <fmt/format.h>
 
-#include "tandem/base/driver.hpp"
-
 namespace tandem::sim {
 
 namespace {
@@ -152,8 +150,7 @@ void TurnKeeper::end(std::uint32_t number) {
   ranks_by_descriptor_.erase(rank.line->descriptor());
   rank.line.reset();
   rank.state = State::ended;
-  if (!rank.has_said_bye && outcome_.broken.empty())
-    outcome_.broken = fmt::format("rank {} at {:.6f} s of virtual time", number, static_cast<double>(now_ns_) * 1e-9);
+  if (!rank.has_said_bye) outcome_.broken_ns = std::min(outcome_.broken_ns, now_ns_);
   outcome_.end_ns = std::max(outcome_.end_ns, now_ns_);
   for (const Parcel& parcel : std::exchange(rank.parcels, {})) {
     auto refusal = comm::LoopNetwork::refusal(comm::Rank(number), parcel.message);

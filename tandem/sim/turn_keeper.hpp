@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tandem/base/driver.hpp"
 #include "tandem/base/file_descriptor.hpp"
 #include "tandem/base/result.hpp"
 #include "tandem/sim_rank/kernel_times.hpp"
@@ -37,8 +38,8 @@ class TurnKeeper {
   struct Outcome {
     std::int64_t end_ns = 0;  ///< virtual time at which the last program ended
     std::string error = {};   ///< empty, or why the simulation ended: ranks that wait for ever
-    /// The first rank whose process ended before its program did: which one, and when in virtual time; else empty.
-    std::string broken = {};
+    /// When the process of a rank ended before its program did, in virtual time: the first of them; kNever: none.
+    std::int64_t broken_ns = base::kNever;
     std::vector<std::string> kernels = {};        ///< that have run
     std::vector<std::string> without_model = {};  ///< kernels without a duration, which took no time
   };

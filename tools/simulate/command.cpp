@@ -89,8 +89,9 @@ Ended run_in_processes(const Scene& scene, std::uint64_t seed, const ProgramCall
   ProcessesOutcome outcome =
       simulate_processes({.platform = scene.platform, .kernels = scene.kernels, .seed = seed}, call, context.log);
   auto& simulation = outcome.simulation;
-  if (outcome.exit_code != 0 && !simulation.broken.empty())
-    context.log.error("simulate: the first to end was {}", simulation.broken);
+  if (outcome.exit_code != 0 && simulation.broken_ns != base::kNever)
+    context.log.error("simulate: that was at {:.6f} s of virtual time",
+                      static_cast<double>(simulation.broken_ns) * 1e-9);
   const int code = outcome.exit_code == 0 && !simulation.error.empty() ? failure : outcome.exit_code;
   return {code, simulation.end_ns, std::move(simulation.error), std::move(simulation.kernels),
           std::move(simulation.without_model)};

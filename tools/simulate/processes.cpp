@@ -36,7 +36,9 @@ using Outcome = sim::TurnKeeper::Outcome;
 
 std::string encode(const Outcome& outcome) {
   ByteWriter writer;
-  writer.u64(static_cast<std::uint64_t>(outcome.end_ns)).text(outcome.error).text(outcome.broken);
+  writer.u64(static_cast<std::uint64_t>(outcome.end_ns))
+      .text(outcome.error)
+      .u64(static_cast<std::uint64_t>(outcome.broken_ns));
   for (const auto* const names : {&outcome.kernels, &outcome.without_model}) {
     writer.u32(static_cast<std::uint32_t>(names->size()));
     for (const std::string& name : *names) writer.text(name);
@@ -49,7 +51,7 @@ Outcome decode_outcome(std::string_view bytes) {
   Outcome outcome;
   outcome.end_ns = static_cast<std::int64_t>(reader.u64());
   outcome.error = reader.text(bytes.size());
-  outcome.broken = reader.text(bytes.size());
+  outcome.broken_ns = static_cast<std::int64_t>(reader.u64());
   for (auto* const names : {&outcome.kernels, &outcome.without_model})
     for (std::uint32_t left = reader.u32(); left > 0 && reader.ok(); --left)
       names->emplace_back(reader.text(bytes.size()));
