@@ -63,7 +63,7 @@ if(BUILD_SHARED_LIBS)
   set(pc_run_path "-Wl,-rpath,\${libdir}")
 else()
   set(pc_libraries "")
-  foreach(name api dist runtime model comm trace clock base)
+  foreach(name api sim_rank dist runtime model comm trace clock base)
     string(APPEND pc_libraries "-ltandem_${name} ")
   endforeach()
   # hwloc is named as a library: with --static, pkg-config would add the libraries that a static hwloc needs, which few systems have.
