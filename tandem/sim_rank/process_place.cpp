@@ -5,20 +5,19 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "tandem/base/event_loop.hpp"
 #include "tandem/base/exceptions.hpp"
 #include "tandem/base/fork.hpp"
+#include "tandem/base/number_of.hpp"
 #include "tandem/comm/endpoint.hpp"
 #include "tandem/comm/transport/loop/loop.hpp"
 #include "tandem/runtime/virtual_place.hpp"
@@ -231,11 +230,10 @@ class ProcessPlace final : public runtime::VirtualPlace, base::SharedTime, comm:
 
 /// The descriptor that the variable names. Programs that this one starts get neither.
 base::Result<base::FileDescriptor> take_descriptor(const char* text) {
-  int number = -1;
-  const std::string_view whole = text;
-  const auto [end, error] = std::from_chars(whole.data(), whole.data() + whole.size(), number);
+  const std::string whole = text;
   ::unsetenv(turns_variable);
-  if (error != std::errc() || end != whole.data() + whole.size() || number <= 2)
+  const int number = base::number_of<int>(whole).value_or(-1);
+  if (number <= 2)
     return base::Error{
         base::ErrorCode::invalid_argument,
         fmt::format("{}={} names no descriptor: `tandem simulate` sets this variable", turns_variable, whole)};

@@ -100,7 +100,8 @@ Result<ProgramCall> program_call(Subcommand command, const ToolContext& context)
   std::vector<std::string> remaining = command.remaining();
   if (!remaining.empty() && remaining.front() == "--") remaining.erase(remaining.begin());
   else if (!remaining.empty() && remaining.front().starts_with("-"))
-    return Error{ErrorCode::invalid_argument, fmt::format("{}; see {} --help", command.unknown_option(remaining.front()), command.name())};
+    return Error{ErrorCode::invalid_argument,
+                 fmt::format("{}; see {} --help", command.unknown_option(remaining.front()), command.name())};
   ProgramCall call;
   const auto begin = context.arguments.begin() +
                      static_cast<std::ptrdiff_t>(program_position(context.arguments, remaining.size()));

@@ -10,16 +10,15 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "tandem/base/number_of.hpp"
 #include "tandem/comm/bootstrap/bytes.hpp"
 #include "tandem/comm/bootstrap/secret.hpp"
 #include "tandem/sim_rank/process_place.hpp"
@@ -162,13 +161,13 @@ ProcessesOutcome simulate_processes(sim::TurnKeeper::Options options, const Prog
 }
 
 int become_rank(const RankRole& role, std::vector<std::string> words, base::Log& log) {
-  std::uint32_t rank = 0;
   const char* const text = std::getenv("TANDEM_JOB_RANK");
-  if (text == nullptr || std::from_chars(text, text + std::strlen(text), rank).ec != std::errc())
+  const auto rank = base::number_of<std::uint32_t>(text == nullptr ? "" : text);
+  if (!rank)
     return log.error("--as-rank-of is for `tandem simulate` itself"), 2;
   auto line = sim::TurnLine::connect(role.simulation);
   if (!line) return log.error("{}", line.error().message), 1;
-  if (!line.value().send(sim::TurnKind::hello, encode(sim::Greeting{.rank = rank})))
+  if (!line.value().send(sim::TurnKind::hello, encode(sim::Greeting{.rank = *rank})))
     return log.error("a rank cannot reach its simulation"), 1;
   const int descriptor = line.value().release().release();
   ::fcntl(descriptor, F_SETFD, 0);  // inherited by the program
