@@ -7,10 +7,10 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -196,17 +196,17 @@ class ProcessPlace final : public runtime::VirtualPlace, base::SharedTime, comm:
 
   /// Asks the simulation for a duration, once for each kind of task.
   std::optional<runtime::EmulatedWork> ask(const runtime::EmulatedTask& task) {
-    std::string question = encode(task);
-    auto known = times_.find(question);
+    const std::uint64_t kind = number_of_kind(task);
+    auto known = times_.find(kind);
     if (known == times_.end()) {
-      if (!line_.send(TurnKind::ask, question)) end_with_simulation();
+      if (!line_.send(TurnKind::ask, encode(task))) end_with_simulation();
       const comm::internal::Frame answer = receive();
       const auto time = decode_time(answer.body);
       if (answer.kind != static_cast<std::uint8_t>(TurnKind::told) || !time) end_with_simulation();
       // What has no duration takes no time; the simulation remembers it.
-      known = times_.emplace(std::move(question), time.value().value_or(KernelTime())).first;
+      known = times_.emplace(kind, time.value().value_or(KernelTime())).first;
     }
-    return drawn_.draw(known->second, number_of_kind(task));
+    return drawn_.draw(known->second, kind);
   }
 
   comm::internal::Frame receive() {
@@ -221,10 +221,10 @@ class ProcessPlace final : public runtime::VirtualPlace, base::SharedTime, comm:
   base::EventLoop loop_;
   comm::LoopNetwork network_;
   bool has_endpoint_ = false;
-  bool runs_ = false;                        ///< the loop does
-  ConnectVirtualClock* connect_ = nullptr;   ///< null: the program reads real clocks
-  std::vector<Parcel> parcels_;              ///< sent in this turn
-  std::map<std::string, KernelTime> times_;  ///< by question
+  bool runs_ = false;                                    ///< the loop does
+  ConnectVirtualClock* connect_ = nullptr;               ///< null: the program reads real clocks
+  std::vector<Parcel> parcels_;                          ///< sent in this turn
+  std::unordered_map<std::uint64_t, KernelTime> times_;  ///< by the number of a kind of task
   DrawnTimes drawn_;
 };
 
