@@ -315,6 +315,7 @@ void Runtime::start_virtually(const Options& program) {
   runtime::CoreOptions options = core_options(*config_);
   options.watchdog_ns = 0;  // the simulation sees when nothing goes on
   options.emulation = program.emulation ? program.emulation : place.emulation();
+  options.modelled_host = &place.host();
   core_ = std::make_unique<runtime::RuntimeCore>(std::move(world), options);
   flow_ = std::make_unique<dist::ProgramFlow>(*core_);
   connect_trace();

@@ -14,6 +14,7 @@
 #include "tandem/base/assert.hpp"
 #include "tandem/base/thread_driver.hpp"
 #include "tandem/runtime/device/device.hpp"
+#include "tandem/runtime/device/modelled_host.hpp"
 #include "tandem/runtime/exec/log_lines.hpp"
 #include "tandem/runtime/record/left_replays.hpp"
 #include "tandem/runtime/task/flow_chart.hpp"
@@ -115,6 +116,8 @@ RuntimeCore::RuntimeCore(World world, const CoreOptions& options)
   if (workers_->goes_by_depth()) submission_.count_depth();
   executor_.set_ahead(options_.begin_ahead_ns);
   submission_.connect(loop_);
+  if (const ModelledHost* const host = options_.modelled_host; host != nullptr && host->costs().pass)
+    submission_.window().charge({host->costs().submit_ns, host->costs().pass});
   data_.connect(accesses_);
   data_.set_observer({.added = [this](const Handle& handle) { trace_.data_added(handle); },
                       .removed = [this](const Handle& handle) {

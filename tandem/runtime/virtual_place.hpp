@@ -57,6 +57,8 @@ class VirtualPlace {
   virtual std::unique_ptr<comm::Endpoint> open_endpoint(const comm::EndpointOptions& options, base::Log& log) = 0;
   /// How long kernels take there.
   virtual Emulation emulation() = 0;
+  /// The rank's cores there.
+  virtual ModelledHost& host() = 0;
 
  private:
   static constinit inline thread_local VirtualPlace* current_ = nullptr;

@@ -6,6 +6,8 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "tandem/runtime/data/handle.hpp"
 #include "tandem/runtime/task/codelet_core.hpp"
@@ -20,11 +22,43 @@ struct EmulatedTask {
   unsigned implementation = 0;          ///< index of the codelet's implementation that runs
 };
 
+/// How much longer a kernel takes beside others on its host. A value; reading is thread-safe.
+class SlowDown {
+ public:
+  struct Point {
+    unsigned busy = 1;  ///< cores that run kernels, this one included
+    double factor = 1;
+  };
+  SlowDown() = default;
+  /// `points` have increasing numbers of busy cores. None: company changes nothing.
+  explicit SlowDown(std::vector<Point> points) : points_(std::move(points)) {}
+
+  /// Linear between points, constant outside.
+  double factor(double busy) const noexcept {
+    if (points_.empty()) return 1;
+    const Point* below = &points_.front();
+    for (const Point& point : points_) {
+      if (point.busy >= busy) {
+        const double width = static_cast<double>(point.busy) - below->busy;
+        const double part = width > 0 ? (busy - below->busy) / width : 1;
+        return below->factor + part * (point.factor - below->factor);
+      }
+      below = &point;
+    }
+    return below->factor;
+  }
+  const std::vector<Point>& points() const noexcept { return points_; }
+
+ private:
+  std::vector<Point> points_;
+};
+
 /// Work of a modelled task.
 struct EmulatedWork {
   std::int64_t ns = 0;  ///< duration when it runs alone
   /// Bytes that it moves meanwhile, if kernels and messages share memory (`ModelledMemory`); 0: none.
   double bytes = 0;
+  const SlowDown* slow_down = nullptr;  ///< outlives the task; null: company changes nothing
 
   /// Converts from a time alone, which most emulations return.
   // NOLINTNEXTLINE(google-explicit-constructor)
@@ -33,8 +67,8 @@ struct EmulatedWork {
 
 /// Model of the duration of tasks. The kernel is not called: for the modelled time its worker is busy and its core is
 /// free, so that few cores stand for many. Data that the task writes counts as written and keeps its bytes. Without a
-/// value the kernel runs, as do tasks with `reduce` accesses, for which the model is not called. Called by several
-/// threads at once.
+/// value the kernel runs. Kernels with `reduce` accesses run, too, so that sums have values, before the modelled time.
+/// Called by several threads at once.
 using Emulation = std::function<std::optional<EmulatedWork>(const EmulatedTask&)>;
 
 }  // namespace tandem::runtime

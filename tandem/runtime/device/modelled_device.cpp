@@ -2,17 +2,27 @@
 #include "tandem/runtime/device/modelled_device.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <utility>
 #include <vector>
 
 namespace tandem::runtime {
 
+namespace {
+
+bool reduces(const Task& task) {
+  for (unsigned i = 0; i < task.access_count; ++i)
+    if (shown_mode(task.accesses()[i]) == AccessMode::reduce) return true;
+  return false;
+}
+
+}  // namespace
+
 Device::Launched ModelledDevice::launch(DeviceTask& task, std::int64_t now_ns) {
   if (const auto work = work_of(task.task(), task.implementation())) {
-    busy_until_ns_ = std::max(now_ns, busy_until_ns_) + work->ns;
-    if (memory_ != nullptr && work->bytes > 0) moving_ = memory_->begin(work->bytes, work->ns, *waker_);
-    modelled_.push_back({task.place(), busy_until_ns_, kind_ != DeviceKind::cpu ? work->ns : 0});
+    if (reduces(task.task())) task.run();
+    begin(*work, task.place(), now_ns);
     return Launched::posted;
   }
   if (behind_ != nullptr) {
@@ -24,6 +34,22 @@ Device::Launched ModelledDevice::launch(DeviceTask& task, std::int64_t now_ns) {
   return Launched::done;
 }
 
+void ModelledDevice::begin(const EmulatedWork& work, unsigned place, std::int64_t now_ns) {
+  std::int64_t begin_ns = std::max(now_ns, busy_until_ns_);
+  std::int64_t takes_ns = work.ns;
+  if (kind_ == DeviceKind::cpu) {
+    const RuntimeCosts& costs = around_.host.costs();
+    const bool sleeps = now_ns - busy_until_ns_ > around_.sleeps_after_ns;
+    begin_ns += around_.host.take_delay() + costs.task_ns + (sleeps ? costs.wake_ns : 0);
+    const unsigned busy = around_.host.begin_kernel();
+    if (work.slow_down != nullptr)
+      takes_ns = std::llround(static_cast<double>(work.ns) * work.slow_down->factor(busy));
+    if (around_.memory != nullptr && work.bytes > 0) moving_ = around_.memory->begin(work.bytes, takes_ns, *waker_);
+  }
+  busy_until_ns_ = begin_ns + takes_ns;
+  modelled_.push_back({.place = place, .until_ns = busy_until_ns_, .begin_ns = begin_ns});
+}
+
 std::int64_t ModelledDevice::poll(std::int64_t now_ns, std::vector<Ended>& ended) {
   std::int64_t next_ns = base::kNever;
   if (in_flight_behind_ != 0) {
@@ -33,13 +59,15 @@ std::int64_t ModelledDevice::poll(std::int64_t now_ns, std::vector<Ended>& ended
   }
   const bool ends_all = std::exchange(hurries_, false);
   if (moving_) {
-    modelled_.front().until_ns = busy_until_ns_ = memory_->end_ns(*moving_);
-    if (ends_all || busy_until_ns_ <= now_ns) memory_->end(*std::exchange(moving_, {}));
+    modelled_.front().until_ns = busy_until_ns_ = around_.memory->end_ns(*moving_);
+    if (ends_all || busy_until_ns_ <= now_ns) around_.memory->end(*std::exchange(moving_, {}));
   }
   if (ends_all) busy_until_ns_ = now_ns;
   while (!modelled_.empty() && (ends_all || modelled_.front().until_ns <= now_ns)) {
-    ended.push_back({.place = modelled_.front().place, .kernel_ns = modelled_.front().kernel_ns});
+    const Modelled& first = modelled_.front();
+    ended.push_back({.place = first.place, .kernel_ns = std::max<std::int64_t>(first.until_ns - first.begin_ns, 0)});
     modelled_.pop_front();
+    if (kind_ == DeviceKind::cpu) around_.host.end_kernel();
   }
   return modelled_.empty() ? next_ns : std::min(next_ns, modelled_.front().until_ns);
 }
@@ -61,10 +89,7 @@ bool ModelledDevice::runs_behind(const DeviceTask& before, const Task& task) con
 std::optional<EmulatedWork> ModelledDevice::work_of(const Task& task, unsigned implementation) const {
   if (task.ops->serves) return {};
   std::vector<Shape> shapes(task.access_count);
-  for (unsigned i = 0; i < task.access_count; ++i) {
-    if (shown_mode(task.accesses()[i]) == AccessMode::reduce) return {};
-    shapes[i] = task.accesses()[i].handle()->shape;
-  }
+  for (unsigned i = 0; i < task.access_count; ++i) shapes[i] = task.accesses()[i].handle()->shape;
   return model_({task.codelet->name, shapes, kind_, implementation});
 }
 

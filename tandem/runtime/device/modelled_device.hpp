@@ -9,6 +9,7 @@
 
 #include "tandem/runtime/device/device.hpp"
 #include "tandem/runtime/device/emulation.hpp"
+#include "tandem/runtime/device/modelled_host.hpp"
 #include "tandem/runtime/device/modelled_memory.hpp"
 
 namespace tandem::runtime {
@@ -18,10 +19,15 @@ namespace tandem::runtime {
 /// once on the worker's thread.
 class ModelledDevice final : public Device {
  public:
+  struct Surroundings {
+    ModelledHost& host;
+    ModelledMemory* memory = nullptr;  ///< null: kernels share no memory
+    std::int64_t sleeps_after_ns = 0;  ///< a CPU worker without tasks
+  };
   /// Makes the device of a worker of `kind`. The other objects outlive this. `behind` null: the worker's thread is the
-  /// device; `memory` null: kernels share no memory.
-  ModelledDevice(const Emulation& model, DeviceKind kind, Device* behind, ModelledMemory* memory)
-      : model_(model), kind_(kind), behind_(behind), memory_(kind == DeviceKind::cpu ? memory : nullptr) {}
+  /// device.
+  ModelledDevice(const Emulation& model, DeviceKind kind, Device* behind, const Surroundings& surroundings)
+      : model_(model), kind_(kind), behind_(behind), around_(surroundings) {}
 
   std::string name() const override { return behind_ != nullptr ? behind_->name() : "a model"; }
   unsigned depth() const noexcept override { return behind_ != nullptr ? behind_->depth() : 1; }
@@ -44,17 +50,18 @@ class ModelledDevice final : public Device {
 
  private:
   std::optional<EmulatedWork> work_of(const Task& task, unsigned implementation) const;
+  void begin(const EmulatedWork& work, unsigned place, std::int64_t now_ns);
 
   struct Modelled {
     unsigned place = 0;
     std::int64_t until_ns = 0;
-    std::int64_t kernel_ns = 0;  ///< 0: not known before the kernel's end
+    std::int64_t begin_ns = 0;
   };
 
   const Emulation& model_;
   const DeviceKind kind_;
   Device* const behind_;
-  ModelledMemory* const memory_;
+  const Surroundings around_;
   base::Waker* waker_ = nullptr;
   std::deque<Modelled> modelled_;  ///< tasks in the order of their ends
   /// The first task, if it moves bytes: a CPU worker has one at a time.

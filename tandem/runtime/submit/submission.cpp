@@ -94,7 +94,9 @@ Task& Submission::enter_beside(TaskKind kind, std::int32_t waits) {
 }
 
 void Submission::throttle() {
-  if (window_.postponed() || recorder_ != nullptr) return;
+  if (recorder_ != nullptr) return;
+  window_.pay_toll();
+  if (window_.postponed()) return;
   window_.note_finished(executor_.finished());
   const bool is_crowded = window_.is_crowded() && this->is_crowded();
   if (!is_crowded && !window_.is_full(submitted_)) return;

@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
+
+#include "tandem/runtime/submit/toll.hpp"
 
 namespace tandem::runtime {
 
@@ -29,6 +32,14 @@ class Window {
   /// Counts an access that the application begins to hold; `end_hold` ends that.
   void begin_hold() noexcept { set_limit(open_limit_ + 1); }
   void end_hold() noexcept { set_limit(open_limit_ - 1); }
+
+  /// From now on each task of the program takes time: every submission takes a closer look, and pays the toll then.
+  void charge(Toll toll) {
+    toll_ = std::move(toll);
+    has_toll_ = true;
+    set_limit(open_limit_);
+  }
+  void pay_toll() { toll_.pay(); }
 
   /// While postponed, submission does not wait for room, since a later submission will make room.
   void postpone(bool on) noexcept { postponed_ = on; }
@@ -63,7 +74,7 @@ class Window {
  private:
   void set_limit(std::uint64_t open) noexcept {
     open_limit_ = open;
-    limit_ = is_crowded_ ? 0 : open;
+    limit_ = is_crowded_ || has_toll_ ? 0 : open;
   }
 
   const std::uint64_t tasks_;
@@ -73,6 +84,8 @@ class Window {
   std::size_t usual_bound_ = 0;
   std::size_t bound_ = 0;
   bool is_crowded_ = false;
+  bool has_toll_ = false;
+  Toll toll_;
   bool postponed_ = false;
 };
 

@@ -20,6 +20,7 @@ namespace tandem::runtime {
 
 class Energy;
 class Explainer;
+class ModelledHost;
 class Placer;
 
 /// Makes the workers of a world and hands them to its driver. With `World::caller_works` worker 0 is the caller's,
@@ -91,12 +92,14 @@ class WorkerTeam {
   };
 
   void wake_all();
+  Device* emulate(const WorkerSpec& spec, const CoreOptions& options);
   unsigned first() const noexcept { return caller_works_ ? 1 : 0; }  ///< first worker that the driver steps
 
   const bool caller_works_;
   const clock::Clock& clock_;
   const std::vector<WorkerSpec> specs_;
   const Emulation emulation_;
+  const std::unique_ptr<ModelledHost> own_host_;  ///< of `models_`, where the options name none
   const base::OpenCounters counters_;
   base::Attendance attendance_;
   std::atomic<bool> expects_{false};

@@ -31,6 +31,7 @@
 namespace tandem::runtime {
 
 class DurationModels;
+class ModelledHost;
 class ModelledMemory;
 
 struct CoreOptions {
@@ -54,6 +55,8 @@ struct CoreOptions {
   Emulation emulation = {};               ///< empty: kernels run
   /// Memory that emulated kernels of CPU workers share; null: none. Outlives the runtime.
   ModelledMemory* modelled_memory = nullptr;
+  /// Cores that emulated kernels share with the runtime's own work; null: none is short. Outlives the runtime.
+  ModelledHost* modelled_host = nullptr;
   Objective objective = Objective::time;  ///< what policies that count energy minimise
   std::int64_t energy_every_ns = 50'000'000;  ///< between samples of `World::energy`
   model::PowerTable powers = {};          ///< powers measured by earlier runs
