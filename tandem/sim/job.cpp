@@ -88,6 +88,21 @@ std::unique_ptr<base::Driver> Job::make_driver(std::uint32_t rank) {
   return std::make_unique<RankDriver>(*this, *ranks_[rank]);
 }
 
+void Job::sleep(std::uint32_t rank, std::int64_t ns) {
+  Rank& self = *ranks_[rank];
+  bool is_over = false;  // early wake-ups are for the wait behind this one
+  loop_.at(loop_.now_ns() + ns, [this, &self, &is_over] {
+    is_over = true;
+    wake(self);
+  });
+  while (!is_over) {
+    self.woken = false;
+    self.rests = true;
+    Fiber::yield();
+  }
+  self.rests = false;
+}
+
 void Job::wake(Rank& rank) {
   rank.woken = true;
   list(rank);

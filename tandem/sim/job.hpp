@@ -43,6 +43,8 @@ class Job {
   /// Runs all programs to their ends. False: some wait, and nothing can go on; they stay as they are, and so must the
   /// job.
   bool run(Turns turns);
+  /// Lets others go on for so long. Called by the program of `rank`.
+  void sleep(std::uint32_t rank, std::int64_t ns);
   /// Lets others go on, one time in three. Called by a rank's program.
   void maybe_yield() {
     if (loop_.random() % 3 == 0) Fiber::yield();

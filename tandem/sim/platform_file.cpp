@@ -61,7 +61,15 @@ std::vector<Key> keys_of(DescribedPlatform& file) {
            }},
           time_key("latency", [&platform](std::int64_t ns) { platform.latency_ns = ns; }),
           real_key("bandwidth", 1e-6, 1e6, platform.bytes_per_ns),
-          real_key("node_spread", 0, 1, platform.node_spread)};
+          time_key("node_latency", [&platform](std::int64_t ns) { platform.node_latency_ns = ns; }),
+          real_key("node_bandwidth", 1e-6, 1e6, platform.node_bytes_per_ns),
+          time_key("submit", [&platform](std::int64_t ns) { platform.submit_ns = ns; }),
+          time_key("task", [&platform](std::int64_t ns) { platform.task_ns = ns; }),
+          time_key("wake", [&platform](std::int64_t ns) { platform.wake_ns = ns; }),
+          time_key("packet", [&platform](std::int64_t ns) { platform.packet_ns = ns; }),
+          real_key("copy", 0, 1e6, platform.copy_bytes_per_ns),
+          real_key("node_spread", 0, 1, platform.node_spread),
+          real_key("run_spread", 0, 1, platform.run_spread)};
 }
 
 std::vector<Key> keys_of(KernelLaw& law) {
@@ -124,9 +132,11 @@ Result<void> take_machine(const std::filesystem::path& file, Platform& platform)
   if (!machine.ok()) return machine.error();
   platform.cores = machine.value().cpu_workers();
   if (machine.value().networks.empty()) return {};
-  const runtime::MachineNetwork& network = machine.value().networks.front();
-  platform.latency_ns = network.latency_ns();
-  platform.bytes_per_ns = network.bytes_per_ns();
+  for (const runtime::MachineNetwork& network : machine.value().networks) {
+    const bool is_near = network.transport == "shm";
+    (is_near ? platform.node_latency_ns : platform.latency_ns) = network.latency_ns();
+    (is_near ? platform.node_bytes_per_ns : platform.bytes_per_ns) = network.bytes_per_ns();
+  }
   return {};
 }
 
@@ -134,10 +144,13 @@ Result<DescribedPlatform> platform_of(const std::vector<base::TomlValue>& values
                                       const std::filesystem::path& folder) {
   DescribedPlatform described;
   for (const base::TomlValue& value : values)
-    if (value.name == "machine")
+    if (value.name == "machine") {
       if (const auto taken = take_machine(folder / value.text, described.platform); !taken.ok()) return taken.error();
+    } else if (value.name == "models") {
+      described.models = folder / value.text;
+    }
   for (const base::TomlValue& value : values) {
-    if (value.name == "machine") continue;
+    if (value.name == "machine" || value.name == "models") continue;
     const auto of_kernel = kernel_key(value.name);
     if (!of_kernel) {
       if (const auto taken = take(keys_of(described), value.name, value, file); !taken.ok()) return taken.error();

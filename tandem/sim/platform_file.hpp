@@ -26,6 +26,7 @@ struct KernelLaw {
 struct DescribedPlatform {
   std::string name = {};
   Platform platform = {};  ///< with one rank: a job has as many as its user says
+  std::filesystem::path models = {};  ///< folder with what kernels take; empty: what this machine has learnt
   std::map<std::pair<std::string, DeviceKind>, KernelLaw> kernels = {};  ///< by codelet and kind of worker
 
   /// Nothing: the file has no such kernel.
@@ -37,10 +38,20 @@ struct DescribedPlatform {
 ///     name = "henri"
 ///     machine = "node.toml"    # a node's file (runtime/machine/machine_file.hpp), from this file's folder: cores,
 ///                              # and latency and bandwidth if messages were measured; what follows goes before it
-///     cores = 36               # of each node, whose one rank uses them all
+///     models = "models"        # a folder, from this file's folder: durations with 1, 2, 4 ... busy cores in its
+///                              # folders 1, 2, 4 ..., as files of models (api/model_folder.hpp)
+///     cores = 36               # of each node, which its ranks share
 ///     latency = "1.8us"        # of a message from node to node
-///     bandwidth = 10.5         # GB/s of a network card, in each direction
+///     bandwidth = 10.5         # GB/s at which a rank sends to other nodes, and receives
+///     node_latency = "600ns"   # between two ranks of a node
+///     node_bandwidth = 8
+///     submit = "300ns"         # what Tandem takes: to submit a task,
+///     task = "250ns"           # to run one, beside its kernel,
+///     wake = "8us"             # to wake a worker that sleeps,
+///     packet = "900ns"         # and to send or receive a packet;
+///     copy = 2.5               # GB/s at which a core copies what ranks of a node send each other
 ///     node_spread = 0.02       # of the speeds of nodes: standard deviation, relative
+///     run_spread = 0.01        # of a whole run
 ///     [kernels.gemm.cpu]       # of codelet gemm on workers of kind cpu: else what was learnt
 ///     mean = "1.2ms"
 ///     bytes = "1200KiB"        # of all data of a task that takes the mean; without: every task takes it

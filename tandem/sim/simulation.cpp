@@ -6,6 +6,7 @@
 #include <exception>
 #include <optional>
 #include <set>
+#include <unordered_map>
 #include <utility>
 
 #include "tandem/base/log.hpp"
@@ -16,21 +17,39 @@
 
 namespace tandem::sim {
 
-struct Simulation::Parts {
+struct Simulation::Parts : comm::LoopLabour {
   explicit Parts(Options given)
-      : options(std::move(given)), job(options.seed), network(network_of(options.platform), &job.loop()) {}
+      : options(std::move(given)), job(options.seed), network(network_here(), &job.loop()) {}
+
+  comm::LoopOptions network_here() {
+    comm::LoopOptions network_options = network_of(options.platform);
+    network_options.labour = this;
+    return network_options;
+  }
+  void note_packet(comm::Rank rank, std::size_t bytes, bool is_near) override;
+  /// What has no duration takes no time.
+  KernelTime time_of(const runtime::EmulatedTask& task) {
+    kernels.emplace(task.codelet);
+    if (auto known = options.kernels(task)) return *std::move(known);
+    without_model.emplace(task.codelet);
+    return {};
+  }
 
   const Options options;
   Job job;
   comm::LoopNetwork network;
   std::set<std::string, std::less<>> kernels, without_model;
+  std::unordered_map<std::uint64_t, KernelTime> times;  ///< by the number of a kind of task
   std::vector<std::unique_ptr<Place>> places;
 };
 
 class Simulation::Place final : public runtime::VirtualPlace {
  public:
   Place(Parts& parts, std::uint32_t rank)
-      : parts_(parts), rank_(rank), drawn_(parts.options.platform, rank, parts.options.seed) {}
+      : parts_(parts),
+        rank_(rank),
+        host_(host_of(parts.options.platform, [this](std::int64_t ns) { parts_.job.sleep(rank_, ns); })),
+        drawn_(parts.options.platform, rank, parts.options.seed) {}
 
   std::uint32_t rank() const noexcept override { return rank_; }
   std::uint32_t size() const noexcept override { return parts_.options.platform.ranks; }
@@ -46,18 +65,24 @@ class Simulation::Place final : public runtime::VirtualPlace {
   }
   runtime::Emulation emulation() override {
     return [this](const runtime::EmulatedTask& task) -> std::optional<runtime::EmulatedWork> {
-      if (!parts_.kernels.contains(task.codelet)) parts_.kernels.emplace(task.codelet);
-      if (const auto known = parts_.options.kernels(task)) return drawn_.draw(*known, number_of_kind(task));
-      if (!parts_.without_model.contains(task.codelet)) parts_.without_model.emplace(task.codelet);
-      return runtime::EmulatedWork(0);
+      const std::uint64_t kind = number_of_kind(task);
+      auto known = parts_.times.find(kind);
+      if (known == parts_.times.end()) known = parts_.times.emplace(kind, parts_.time_of(task)).first;
+      return drawn_.draw(known->second, kind);
     };
   }
+  runtime::ModelledHost& host() override { return host_; }
 
  private:
   Parts& parts_;
   const std::uint32_t rank_;
+  runtime::ModelledHost host_;
   DrawnTimes drawn_;
 };
+
+void Simulation::Parts::note_packet(comm::Rank rank, std::size_t bytes, bool is_near) {
+  places[rank.value()]->host().use_core(labour_ns(options.platform, bytes, is_near));
+}
 
 Simulation::Simulation(Options options) : parts_(std::make_unique<Parts>(std::move(options))) {}
 

@@ -19,8 +19,6 @@ namespace tandem::sim {
 /// Kernels do not run: they take the time that `kernels` says, and nobody computes their data. Messages of more than
 /// 16 KiB take their time, but carry nothing, so memory is used for what the program itself touches.
 ///
-/// Not modelled yet: the time of submission, scheduling and progress; memory contention.
-///
 /// Threads: one, and one simulation at a time.
 class Simulation {
  public:

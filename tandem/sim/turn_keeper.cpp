@@ -156,7 +156,7 @@ void TurnKeeper::end(std::uint32_t number) {
     auto refusal = comm::LoopNetwork::refusal(comm::Rank(number), parcel.message);
     if (refusal && ranks_[parcel.rank].state != State::ended)
       ranks_[parcel.rank].parcels.push_back(
-          {number, parcel.when_ns + options_.platform.latency_ns, std::move(*refusal)});
+          {number, parcel.when_ns + options_.platform.least_latency_ns(), std::move(*refusal)});
   }
 }
 
@@ -168,7 +168,8 @@ void TurnKeeper::take_parcels(std::uint32_t from, std::vector<Parcel> parcels) {
     if (to.state != State::ended) {
       to.parcels.push_back({from, parcel.when_ns, std::move(parcel.message)});
     } else if (auto refusal = comm::LoopNetwork::refusal(comm::Rank(parcel.rank), parcel.message)) {
-      ranks_[from].parcels.push_back({parcel.rank, parcel.when_ns + options_.platform.latency_ns, std::move(*refusal)});
+      const std::int64_t when_ns = parcel.when_ns + options_.platform.least_latency_ns();
+      ranks_[from].parcels.push_back({parcel.rank, when_ns, std::move(*refusal)});
     }
   }
 }
@@ -200,7 +201,7 @@ void TurnKeeper::give_turns() {
   if (first_ns == base::kNever) return say_stuck();
   rounds_stuck_ = 0;
   now_ns_ = std::max(now_ns_, first_ns);
-  const std::int64_t until_ns = now_ns_ + std::max<std::int64_t>(1, options_.platform.latency_ns);
+  const std::int64_t until_ns = now_ns_ + std::max<std::int64_t>(1, options_.platform.least_latency_ns());
   for (std::uint32_t number = 0; number < ranks_.size(); ++number) {
     Rank& rank = ranks_[number];
     if (rank.state != State::parked || date_of(rank) >= until_ns) continue;

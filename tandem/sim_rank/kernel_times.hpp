@@ -15,20 +15,22 @@ struct KernelTime {
   double mean_ns = 0;
   double deviation_ns = 0;   ///< of one duration
   double mean_error_ns = 0;  ///< of the mean itself, since it was measured: one standard deviation
+  runtime::SlowDown slow_down = {};  ///< by what runs beside it
 };
 
 /// Nothing: it is not known.
 using KernelTimes = std::function<std::optional<KernelTime>(const runtime::EmulatedTask& task)>;
 
 /// Draws the durations of one rank's tasks, all from one seed. The mean of a kind of task is wrong by the same factor
-/// on all ranks, a node is faster or slower as a whole (`Platform::node_spread`), and each duration varies. All factors
-/// are log-normal, since durations are positive, and long ones are more frequent than short ones.
+/// on all ranks, so is the run (`Platform::run_spread`), a node is faster or slower as a whole
+/// (`Platform::node_spread`), and each duration varies. All factors are log-normal, since durations are positive, and
+/// long ones are more frequent than short ones.
 ///
 /// Threads: one.
 class DrawnTimes {
  public:
   DrawnTimes(const Platform& platform, std::uint32_t rank, std::uint64_t seed);
-  /// The duration of one task. `kind` is a number for its kind, equal on all ranks.
+  /// The duration of one task, which refers to `time`. `kind` is a number for its kind, equal on all ranks.
   runtime::EmulatedWork draw(const KernelTime& time, std::uint64_t kind);
 
  private:

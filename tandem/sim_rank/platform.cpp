@@ -1,12 +1,15 @@
 // tandem/sim_rank/platform.cpp: a platform's network.
 #include "tandem/sim_rank/platform.hpp"
 
+#include <cmath>
+#include <utility>
+
 namespace tandem::sim {
 
 comm::LoopOptions network_of(const Platform& platform) {
   comm::LoopOptions network;
   network.ranks = platform.ranks;
-  network.ranks_per_host = 1;
+  network.ranks_per_host = platform.ranks_per_node;
   network.eager_bytes = 16 << 10;
   network.segment_bytes = 64 << 10;
   network.payload_bytes = 1 << 20;
@@ -14,7 +17,23 @@ comm::LoopOptions network_of(const Platform& platform) {
   network.latency_min_ns = network.latency_max_ns = platform.latency_ns;
   network.bytes_per_ns = platform.bytes_per_ns;
   network.receives_one_by_one = true;
+  network.host_latency_ns = platform.node_latency_ns;
+  network.host_bytes_per_ns = platform.node_bytes_per_ns;
   return network;
+}
+
+runtime::ModelledHost::Options host_of(const Platform& platform, std::function<void(std::int64_t ns)> pass) {
+  runtime::ModelledHost::Options host{
+      .costs = {.submit_ns = platform.submit_ns, .task_ns = platform.task_ns, .wake_ns = platform.wake_ns},
+      .cores = platform.cores,
+      .programs = std::min(platform.ranks_per_node, platform.ranks)};
+  if (platform.submit_ns > 0) host.costs.pass = std::move(pass);
+  return host;
+}
+
+std::int64_t labour_ns(const Platform& platform, std::size_t bytes, bool is_near) {
+  const bool is_copied = is_near && platform.copy_bytes_per_ns > 0;
+  return platform.packet_ns + (is_copied ? std::llround(static_cast<double>(bytes) / platform.copy_bytes_per_ns) : 0);
 }
 
 }  // namespace tandem::sim

@@ -1,23 +1,48 @@
 // tandem/sim_rank/platform.hpp: the machine and the network of a simulated job.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 
 #include "tandem/comm/transport/loop/loop.hpp"
+#include "tandem/runtime/device/modelled_host.hpp"
 
 namespace tandem::sim {
 
-/// Nodes behind one switch, with a rank each, whose network card sends one packet at a time at its rate, and receives
-/// one packet at a time meanwhile. A packet arrives a latency after it has left; the switch itself is never full.
+/// Nodes behind one switch. Each rank sends one packet at a time at its rate, and receives one packet at a time
+/// meanwhile; so it does with ranks of its own node, at another rate. A packet arrives a latency after it has left; the
+/// switch itself is never full.
 struct Platform {
   std::uint32_t ranks = 1;
+  std::uint32_t ranks_per_node = 1;
   unsigned cores = 1;               ///< of each rank
-  std::int64_t latency_ns = 1'500;  ///< from one rank to another
+  std::int64_t latency_ns = 1'500;  ///< from one node to another
   double bytes_per_ns = 12.5;       ///< at which each rank sends, and another receives: GB/s
-  double node_spread = 0;           ///< standard deviation of the speeds of nodes, relative to their mean
+  std::int64_t node_latency_ns = 600;  ///< from one rank of a node to another one
+  double node_bytes_per_ns = 8;        ///< between these
+  // Standard deviations, relative to the mean: of the speeds of nodes, and of a whole run.
+  double node_spread = 0;
+  double run_spread = 0;
+  // What the runtime's own work takes (`runtime::RuntimeCosts`).
+  std::int64_t submit_ns = 0;
+  std::int64_t task_ns = 0;
+  std::int64_t wake_ns = 0;
+  std::int64_t packet_ns = 0;     ///< of a core, to send or receive a packet
+  double copy_bytes_per_ns = 0;   ///< of a core, for a packet between ranks of a node; 0: no time
+
+  /// Nothing gets from one rank to another one sooner.
+  std::int64_t least_latency_ns() const noexcept {
+    return ranks_per_node > 1 ? std::min(latency_ns, node_latency_ns) : latency_ns;
+  }
 };
 
 /// The network between the ranks. Messages of more than 16 KiB take their time, but carry nothing.
 comm::LoopOptions network_of(const Platform& platform);
+/// The cores of one rank; `pass` lets time pass for its program.
+runtime::ModelledHost::Options host_of(const Platform& platform, std::function<void(std::int64_t ns)> pass);
+/// What a packet takes of a core at each of its ends.
+std::int64_t labour_ns(const Platform& platform, std::size_t bytes, bool is_near);
 
 }  // namespace tandem::sim

@@ -110,13 +110,14 @@ void leave_clock_out_of_children() {
     ::setenv("LD_PRELOAD", all.c_str() + end + 1, 1);
 }
 
-class ProcessPlace final : public runtime::VirtualPlace, base::SharedTime, comm::LoopWire {
+class ProcessPlace final : public runtime::VirtualPlace, base::SharedTime, comm::LoopWire, comm::LoopLabour {
  public:
   ProcessPlace(TurnLine line, const RankPlace& place)
       : line_(std::move(line)),
         place_(place),
         loop_(place.seed + place.rank),
         network_(network_here(), &loop_),
+        host_(host_of(place.platform, [this](std::int64_t ns) { sleep_until(loop_.now_ns() + ns); })),
         drawn_(place.platform, place.rank, place.seed) {
     loop_.share_time(*this);
     connect_clock();
@@ -143,11 +144,13 @@ class ProcessPlace final : public runtime::VirtualPlace, base::SharedTime, comm:
   runtime::Emulation emulation() override {
     return [this](const runtime::EmulatedTask& task) { return ask(task); };
   }
+  runtime::ModelledHost& host() override { return host_; }
 
  private:
   comm::LoopOptions network_here() {
     comm::LoopOptions options = network_of(place_.platform);
     options.wire = this;
+    options.labour = this;
     return options;
   }
 
@@ -179,6 +182,10 @@ class ProcessPlace final : public runtime::VirtualPlace, base::SharedTime, comm:
 
   void carry(comm::Rank to, std::int64_t when_ns, std::string message) override {
     parcels_.push_back({to.value(), when_ns, std::move(message)});
+  }
+
+  void note_packet(comm::Rank /*rank*/, std::size_t bytes, bool is_near) override {
+    host_.use_core(labour_ns(place_.platform, bytes, is_near));
   }
 
   Grant wait(std::int64_t next_ns) override {
@@ -220,6 +227,7 @@ class ProcessPlace final : public runtime::VirtualPlace, base::SharedTime, comm:
   const RankPlace place_;
   base::EventLoop loop_;
   comm::LoopNetwork network_;
+  runtime::ModelledHost host_;
   bool has_endpoint_ = false;
   bool runs_ = false;                                    ///< the loop does
   ConnectVirtualClock* connect_ = nullptr;               ///< null: the program reads real clocks

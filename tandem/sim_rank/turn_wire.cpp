@@ -47,10 +47,19 @@ std::string encode(const RankPlace& place) {
       .u32(place.rank)
       .u64(place.seed)
       .u32(platform.ranks)
+      .u32(platform.ranks_per_node)
       .u32(platform.cores)
       .u64(bits(platform.latency_ns))
       .u64(bits(platform.bytes_per_ns))
+      .u64(bits(platform.node_latency_ns))
+      .u64(bits(platform.node_bytes_per_ns))
       .u64(bits(platform.node_spread))
+      .u64(bits(platform.run_spread))
+      .u64(bits(platform.submit_ns))
+      .u64(bits(platform.task_ns))
+      .u64(bits(platform.wake_ns))
+      .u64(bits(platform.packet_ns))
+      .u64(bits(platform.copy_bytes_per_ns))
       .take();
 }
 
@@ -65,12 +74,24 @@ base::Result<RankPlace> decode_place(std::string_view body) {
   RankPlace place;
   place.rank = reader.u32();
   place.seed = reader.u64();
-  place.platform.ranks = reader.u32();
-  place.platform.cores = reader.u32();
-  place.platform.latency_ns = read_time(reader);
-  place.platform.bytes_per_ns = read_real(reader);
-  place.platform.node_spread = read_real(reader);
-  const bool is_sound = place.rank < place.platform.ranks && place.platform.cores > 0 && place.platform.latency_ns >= 0;
+  Platform& platform = place.platform;
+  platform.ranks = reader.u32();
+  platform.ranks_per_node = reader.u32();
+  platform.cores = reader.u32();
+  platform.latency_ns = read_time(reader);
+  platform.bytes_per_ns = read_real(reader);
+  platform.node_latency_ns = read_time(reader);
+  platform.node_bytes_per_ns = read_real(reader);
+  platform.node_spread = read_real(reader);
+  platform.run_spread = read_real(reader);
+  platform.submit_ns = read_time(reader);
+  platform.task_ns = read_time(reader);
+  platform.wake_ns = read_time(reader);
+  platform.packet_ns = read_time(reader);
+  platform.copy_bytes_per_ns = read_real(reader);
+  const bool is_sound = place.rank < platform.ranks && platform.ranks_per_node > 0 && platform.cores > 0 &&
+                        platform.least_latency_ns() >= 0 && platform.submit_ns >= 0 && platform.task_ns >= 0 &&
+                        platform.wake_ns >= 0 && platform.packet_ns >= 0;
   if (!reader.finished() || !is_sound) return malformed();
   return place;
 }
@@ -122,12 +143,11 @@ base::Result<AskedTask> decode_task(std::string_view body) {
 
 std::string encode(const std::optional<KernelTime>& time) {
   const KernelTime known = time.value_or(KernelTime());
-  return ByteWriter()
-      .u8(time.has_value())
-      .u64(bits(known.mean_ns))
-      .u64(bits(known.deviation_ns))
-      .u64(bits(known.mean_error_ns))
-      .take();
+  ByteWriter writer;
+  writer.u8(time.has_value()).u64(bits(known.mean_ns)).u64(bits(known.deviation_ns)).u64(bits(known.mean_error_ns));
+  writer.u32(base::narrow<std::uint32_t>(known.slow_down.points().size()));
+  for (const runtime::SlowDown::Point& point : known.slow_down.points()) writer.u32(point.busy).u64(bits(point.factor));
+  return writer.take();
 }
 
 base::Result<std::optional<KernelTime>> decode_time(std::string_view body) {
@@ -138,6 +158,14 @@ base::Result<std::optional<KernelTime>> decode_time(std::string_view body) {
     *value = read_real(reader);
     if (!(*value >= 0 && *value < 1e18)) return malformed();
   }
+  std::vector<runtime::SlowDown::Point> points;
+  for (std::uint32_t left = reader.u32(); left > 0 && reader.ok(); --left) {
+    runtime::SlowDown::Point& point = points.emplace_back();
+    point.busy = reader.u32();
+    point.factor = read_real(reader);
+    if (!(point.factor > 0 && point.factor < 1e6)) return malformed();
+  }
+  time.slow_down = runtime::SlowDown(std::move(points));
   if (!reader.finished()) return malformed();
   return is_known ? std::optional(time) : std::optional<KernelTime>();
 }

@@ -99,6 +99,60 @@ TEST(Simulation, WorkersShareTasks) {
   EXPECT_NEAR(static_cast<double>(time_of(64, 16)), 4e6, 1e5);
 }
 
+/// Virtual time of a chain of tasks that take 10 us each, beside what the platform takes.
+std::int64_t time_of_chain(unsigned tasks, const Platform& platform) {
+  Simulation simulation({.platform = platform, .kernels = all_take(10'000)});
+  const auto outcome = simulation.run([&](std::uint32_t) {
+    Runtime rt(plain({{"caller", "false"}}));
+    double value = 0;
+    auto datum = rt.data(value);
+    for (unsigned task = 0; task < tasks; ++task) rt.submit("work", [](double&) {}, read_write(datum));
+    rt.wait();
+    return 0;
+  });
+  EXPECT_EQ(outcome.error, "");
+  return outcome.end_ns;
+}
+
+TEST(Simulation, TheRuntimesOwnWorkTakesTime) {
+  const auto without = static_cast<double>(time_of_chain(1'000, {.cores = 1}));
+  EXPECT_NEAR(without, 10e6, 1e5);
+  // Workers are faster than a submission of 20 us, so only the first and the last task wait for anything else.
+  EXPECT_NEAR(static_cast<double>(time_of_chain(1'000, {.cores = 1, .submit_ns = 20'000})), 20e6, 1e5);
+  EXPECT_NEAR(static_cast<double>(time_of_chain(1'000, {.cores = 1, .task_ns = 5'000})), without + 5e6, 1e5);
+  // A worker that has waited for 90 us sleeps, not one that has waited for 10.
+  const auto slow = static_cast<double>(time_of_chain(100, {.cores = 1, .submit_ns = 100'000}));
+  EXPECT_NEAR(static_cast<double>(time_of_chain(100, {.cores = 1, .submit_ns = 100'000, .wake_ns = 50'000})),
+              slow + 50e3, 1e3);
+  EXPECT_NEAR(static_cast<double>(time_of_chain(100, {.cores = 1, .submit_ns = 10'000, .wake_ns = 50'000})), 1.01e6,
+              2e4);
+}
+
+TEST(Simulation, KernelsSlowEachOther) {
+  const auto time = [](unsigned cores, std::uint32_t ranks, std::uint32_t ranks_per_node) {
+    const runtime::SlowDown slow_down({{1, 1.0}, {2, 1.5}, {4, 3.0}});
+    Simulation simulation(
+        {.platform = {.ranks = ranks, .ranks_per_node = ranks_per_node, .cores = cores},
+         .kernels = [&](const runtime::EmulatedTask&) { return KernelTime{.mean_ns = 1e6, .slow_down = slow_down}; }});
+    const auto outcome = simulation.run([&](std::uint32_t) {
+      Runtime rt(plain());
+      for (std::uint32_t i = 0; i < 48; ++i) {
+        auto one = rt.vector<double>("one", 1, {.owner = i % rt.size()});
+        rt.submit("work", [](std::span<double>) {}, write(one));
+      }
+      rt.wait();
+      return 0;
+    });
+    EXPECT_EQ(outcome.error, "");
+    return static_cast<double>(outcome.end_ns);
+  };
+  EXPECT_NEAR(time(1, 1, 1), 48e6, 1e5);
+  EXPECT_NEAR(time(2, 1, 1), 24e6 * 1.5, 1e6);
+  EXPECT_NEAR(time(4, 1, 1), 12e6 * 3, 2.5e6);  // the first ones begin when fewer run
+  EXPECT_NEAR(time(1, 2, 1), 24e6, 1e6);
+  EXPECT_NEAR(time(1, 2, 2), 24e6 * 1.5, 1e6);
+}
+
 TEST(Simulation, MessagesTakeLatencyAndRate) {
   constexpr std::size_t kBytes = 8 << 20;
   const auto time = [](std::int64_t latency_ns, double bytes_per_ns) {

@@ -369,16 +369,17 @@ std::int64_t LoopNetwork::arrival_ns(Rank from, Rank to, unsigned rail, std::siz
   const std::lock_guard lock(mutex_);
   Timing& timing = timing_[from.value()];
   std::int64_t when = loop_->now_ns();
-  if (options_.bytes_per_ns > 0) {
+  const bool near = is_near(from, to);
+  if (rate(near) > 0) {
     const bool is_slowed = options_.rates != nullptr && bytes > 0;
-    const double rate =
-        is_slowed ? std::min(options_.bytes_per_ns, options_.rates->bytes_per_ns(from, to)) : options_.bytes_per_ns;
-    when = std::max(when, timing.egress_free_ns) + static_cast<std::int64_t>(static_cast<double>(bytes) / rate);
-    timing.egress_free_ns = when;
+    const double now = is_slowed ? std::min(rate(near), options_.rates->bytes_per_ns(from, to)) : rate(near);
+    std::int64_t& free_ns = timing.egress_free_ns[near ? 1 : 0];
+    when = free_ns = std::max(when, free_ns) + static_cast<std::int64_t>(static_cast<double>(bytes) / now);
     if (is_slowed) options_.rates->note_packet(from, to, when);
   }
   const auto spread = static_cast<std::uint64_t>(options_.latency_max_ns - options_.latency_min_ns);
-  when += options_.latency_min_ns + static_cast<std::int64_t>(spread > 0 ? loop_->random() % (spread + 1) : 0);
+  if (near) when += options_.host_latency_ns;
+  else when += options_.latency_min_ns + static_cast<std::int64_t>(spread > 0 ? loop_->random() % (spread + 1) : 0);
   std::int64_t& last = timing.last_ns[(std::uint64_t{to.value()} << 8) | rail];
   last = std::max(last + 1, when);  // the loop orders by time alone
   return last;
@@ -387,8 +388,12 @@ std::int64_t LoopNetwork::arrival_ns(Rank from, Rank to, unsigned rail, std::siz
 std::size_t LoopNetwork::unsent_bytes(Rank from) {
   if (loop_ == nullptr || options_.bytes_per_ns <= 0) return 0;
   const std::lock_guard lock(mutex_);
-  const std::int64_t left_ns = timing_[from.value()].egress_free_ns - loop_->now_ns();
-  return left_ns <= 0 ? 0 : static_cast<std::size_t>(static_cast<double>(left_ns) * options_.bytes_per_ns);
+  double bytes = 0;
+  for (const bool near : {false, true}) {
+    const std::int64_t left_ns = timing_[from.value()].egress_free_ns[near ? 1 : 0] - loop_->now_ns();
+    if (left_ns > 0) bytes += static_cast<double>(left_ns) * rate(near);
+  }
+  return static_cast<std::size_t>(bytes);
 }
 
 /// Whether a message is lost. Of what a dead rank had in flight on a rail the first packets arrive; those that must be
@@ -413,6 +418,7 @@ void LoopNetwork::send(Rank to, Message message) {
     }
   }
   if (loop_ == nullptr) return deliver(to, std::move(message));
+  note_labour(message.from, to, message);
   const std::int64_t when = arrival_ns(message.from, to, message.rail, message.payload_bytes + message.control_bytes);
   if (options_.wire != nullptr) return carry(to, when, message);
   auto shared = std::make_shared<Message>(std::move(message));
@@ -494,14 +500,21 @@ std::optional<std::string> LoopNetwork::refusal(Rank left, std::string_view mess
 }
 
 /// Delivers a message whose last byte arrives now, unless the receiver is still busy with others: then behind them.
+void LoopNetwork::note_labour(Rank rank, Rank other, const Message& message) {
+  if (options_.labour == nullptr || message.kind != Message::Kind::packet) return;
+  options_.labour->note_packet(rank, message.payload_bytes + message.control_bytes, is_near(rank, other));
+}
+
 void LoopNetwork::receive(Rank to, Message message) {
+  note_labour(to, message.from, message);
   std::int64_t when = loop_->now_ns();
   if (options_.receives_one_by_one) {
     const std::lock_guard lock(mutex_);
-    std::int64_t& free_ns = timing_[to.value()].ingress_free_ns;
+    const bool near = is_near(message.from, to);
+    std::int64_t& free_ns = timing_[to.value()].ingress_free_ns[near ? 1 : 0];
     const auto bytes = static_cast<double>(message.payload_bytes + message.control_bytes);
     // Two messages never end at one time: the loop orders by time alone.
-    when = free_ns = std::max(when, free_ns + 1 + static_cast<std::int64_t>(bytes / options_.bytes_per_ns));
+    when = free_ns = std::max(when, free_ns + 1 + static_cast<std::int64_t>(bytes / rate(near)));
   }
   if (when <= loop_->now_ns()) return deliver(to, std::move(message));
   auto shared = std::make_shared<Message>(std::move(message));

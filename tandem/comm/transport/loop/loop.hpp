@@ -2,6 +2,7 @@
 // failures.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <deque>
@@ -29,6 +30,14 @@ class LoopRates {
   virtual double bytes_per_ns(Rank from, Rank to) = 0;
   /// Notes a packet that is under way until then.
   virtual void note_packet(Rank from, Rank to, std::int64_t until_ns) = 0;
+};
+
+/// Hears of packets that a rank's processor sends or receives.
+class LoopLabour {
+ public:
+  virtual ~LoopLabour() = default;
+  /// `is_near`: between ranks of one host.
+  virtual void note_packet(Rank rank, std::size_t bytes, bool is_near) = 0;
 };
 
 /// Carries what the rank of this process sends to ranks of other processes.
@@ -61,7 +70,11 @@ struct LoopOptions {
   std::int64_t latency_max_ns = 0;            ///<   overtaking; packets of different links do
   double bytes_per_ns = 0;                    ///< each rank sends one packet at a time at this rate; 0: without limit
   bool receives_one_by_one = false;           ///< each rank receives one packet at a time, too, at that rate
+  /// Between ranks of one host; `host_bytes_per_ns` 0: as between others. A rank sends in both ways at once.
+  std::int64_t host_latency_ns = 0;
+  double host_bytes_per_ns = 0;
   LoopRates* rates = nullptr;                 ///< where the rate changes, below `bytes_per_ns`. Outlives the network
+  LoopLabour* labour = nullptr;  ///< hears of all packets. Outlives the network
   /// One rank attaches here, and reaches the others by this wire, which outlives the network; without `remote_copy`.
   LoopWire* wire = nullptr;
 };
@@ -104,6 +117,12 @@ class LoopNetwork {
   bool is_lost(Rank to, const Message& message);
   std::atomic<std::uint64_t>& word(Rank from, Rank to);
   void report_death(Rank dead, Rank to);
+  void note_labour(Rank rank, Rank other, const Message& message);
+  bool is_near(Rank from, Rank to) const noexcept {
+    return options_.host_bytes_per_ns > 0 &&
+           from.value() / options_.ranks_per_host == to.value() / options_.ranks_per_host;
+  }
+  double rate(bool is_near) const noexcept { return is_near ? options_.host_bytes_per_ns : options_.bytes_per_ns; }
   std::size_t unsent_bytes(Rank from);
   std::int64_t arrival_ns(Rank from, Rank to, unsigned rail, std::size_t bytes);
 
@@ -113,8 +132,9 @@ class LoopNetwork {
   std::unordered_map<std::uint32_t, std::unique_ptr<Box>> boxes_;
   std::map<std::pair<Rank, Rank>, std::atomic<std::uint64_t>> words_;  ///< by sender and receiver
   struct Timing {
-    std::int64_t egress_free_ns = 0;
-    std::int64_t ingress_free_ns = 0;
+    // To and from ranks of other hosts, and of the same one.
+    std::array<std::int64_t, 2> egress_free_ns{};
+    std::array<std::int64_t, 2> ingress_free_ns{};
     std::unordered_map<std::uint64_t, std::int64_t> last_ns;  ///< by destination and rail
     /// Destinations and rails for which something of this dead rank was lost.
     std::unordered_set<std::uint64_t> torn = {};
