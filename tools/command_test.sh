@@ -39,7 +39,7 @@ expect "version" 0 "^tandem [0-9]+\.[0-9]+\.[0-9]+ " "$tandem" --version
 expect "no subcommand" 2 "subcommand" "$tandem"
 expect "no subcommand of trace" 2 "tandem trace needs a subcommand: " "$tandem" trace
 expect "a subcommand misspelt" 2 "tandem has no subcommand rn \(did you mean run\?\); see tandem --help" "$tandem" rn -n 2 true
-expect "an unknown subcommand" 2 "tandem has no subcommand frobnicate; it has bench, config, " "$tandem" frobnicate
+expect "an unknown subcommand" 2 "tandem has no subcommand frobnicate; it has bench, calibrate, config, " "$tandem" frobnicate
 expect "a subcommand of trace misspelt" 2 "tandem trace has no subcommand chek \(did you mean check\?\)" "$tandem" trace chek folder
 expect "an option misspelt" 2 "--jsn is not an option of tandem machine \(did you mean --json\?\)" "$tandem" machine --jsn
 expect "an option behind a positional misspelt" 2 "--tolerence is not an option of tandem linalg \(did you mean --tolerance\?\)" \

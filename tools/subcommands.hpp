@@ -39,6 +39,7 @@ void add_all(Subcommand app, ToolContext& context);
 // To add a subcommand, write NAME/command.cpp with add_NAME, declare it here, and call it in with_all.cpp. Each adds a
 // subcommand to `app` whose callback runs it.
 void add_bench(Subcommand app, ToolContext& context);
+void add_calibrate(Subcommand app, ToolContext& context);
 void add_config(Subcommand app, ToolContext& context);
 void add_contention(Subcommand app, ToolContext& context);
 void add_doctor(Subcommand app, ToolContext& context);

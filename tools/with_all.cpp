@@ -5,6 +5,7 @@ namespace tandem::tools {
 
 void add_all(Subcommand app, ToolContext& context) {
   add_bench(app, context);
+  add_calibrate(app, context);
   add_config(app, context);
   add_contention(app, context);
   add_doctor(app, context);

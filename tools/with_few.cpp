@@ -10,6 +10,7 @@ void add_all(Subcommand app, ToolContext& context) {
                   "configure with -D TANDEM_ALL_COMMANDS=ON, as `make build` does, and build again");
   };
   without("bench", "Measure Tandem and comparable programs in turns");
+  without("calibrate", "Run a program here, and write all that a simulation of it needs");
   add_config(app, context);
   without("contention", "Measure and model how computation and communication share memory");
   without("doctor", "Find what would go wrong on this host, and say what to do");

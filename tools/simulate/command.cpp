@@ -3,10 +3,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <map>
 #include <memory>
+#include <ranges>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,11 +23,14 @@
 #include "tandem/sim/simulation.hpp"
 #include "tools/counted.hpp"
 #include "tools/json/json_report.hpp"
+#include "tools/out_file.hpp"
 #include "tools/simulate/prediction.hpp"
 #include "tools/simulate/processes.hpp"
 #include "tools/simulate/scene.hpp"
+#include "tools/simulate/sweep.hpp"
 #include "tools/standard_output.hpp"
 #include "tools/subcommands.hpp"
+#include "tools/subprocess.hpp"
 
 namespace tandem::tools {
 namespace {
@@ -35,6 +42,8 @@ struct SimulateArguments {
   std::uint64_t seed = 1;
   std::uint32_t runs = 1;
   bool json = false;
+  std::string sweep;  ///< empty: one simulation, or `runs`
+  std::string csv = "sweep.csv";
   RankRole role;
 };
 
@@ -102,8 +111,8 @@ std::string complaint_of(const Ended& ended, const Scene& scene) {
   if (!ended.error.empty()) return ended.error;
   if (!ended.without_model.empty())
     return fmt::format(
-        "how long {} takes is not known for these sizes: run the program once with --tandem.models=on and "
-        "the same sizes, which learns it, or write it into a file for --platform",
+        "how long {} takes is not known for these sizes: `tandem calibrate` learns it from runs of the program "
+        "here, as does one run with --tandem.models=on; or write it into a file for --platform",
         fmt::join(ended.without_model, ", "));
   for (const std::string& name : scene.scaled)
     if (!std::ranges::count(ended.kernels, name))
@@ -128,6 +137,7 @@ void print_end(const SimulateArguments& arguments, const Scene& scene, const bas
   Measurement whole{.name = "program", .unit = "s", .samples = makespans};
   whole.params = {{"platform", scene.name},
                   {"ranks", platform.ranks},
+                  {"ranks_per_node", platform.ranks_per_node},
                   {"cores", platform.cores},
                   {"latency_us", static_cast<double>(platform.latency_ns) * 1e-3},
                   {"bandwidth_gb_per_s", platform.bytes_per_ns},
@@ -162,6 +172,95 @@ std::vector<double> simulate(const SimulateArguments& arguments, const Scene& sc
   return makespans;
 }
 
+/// The command line of one point: options of this command by their names, {NAME} in the program's words, else an
+/// option of Tandem.
+std::vector<std::string> command_at(const SweepPoint& point, const std::vector<SweepAxis>& axes,
+                                    const SimulateArguments& arguments, const std::vector<std::string>& program) {
+  const SceneArguments& scene = arguments.scene;
+  std::map<std::string, std::string> own = {{"np", std::to_string(scene.ranks)},
+                                            {"ranks-per-node", std::to_string(scene.ranks_per_node)},
+                                            {"runs", std::to_string(arguments.runs)},
+                                            {"seed", std::to_string(arguments.seed)}};
+  if (!scene.platform.empty()) own["platform"] = scene.platform;
+  if (scene.cores) own["cores"] = std::to_string(*scene.cores);
+  if (scene.latency_us) own["latency"] = fmt::format("{}", *scene.latency_us);
+  if (scene.bandwidth) own["bandwidth"] = fmt::format("{}", *scene.bandwidth);
+  if (!scene.models.empty()) own["models"] = scene.models;
+  std::vector<std::size_t> unused;
+  std::vector<std::string> words = words_at(point, axes, program, unused);
+  for (const std::size_t axis : unused) {
+    const std::string& name = axes[axis].name;
+    constexpr std::array of_this = {"np",    "ranks-per-node", "runs",      "seed",  "platform",
+                                    "cores", "latency",        "bandwidth", "models"};
+    if (std::ranges::count(of_this, name) > 0)
+      own[name] = point[axis];
+    else
+      words.push_back("--tandem." + name + "=" + point[axis]);
+  }
+  std::vector<std::string> all = {"simulate", "--json"};
+  for (const auto& [name, value] : own) all.push_back("--" + name + "=" + value);
+  for (const std::string& scale : scene.scales) all.push_back("--scale=" + scale);
+  all.insert(all.end(), words.begin(), words.end());
+  return all;
+}
+
+base::Result<SweepResult> simulate_point(const std::vector<std::string>& words, const ProgramCall& call) {
+  std::error_code unknown;
+  const auto ran = run_program({.file = std::filesystem::read_symlink("/proc/self/exe", unknown),
+                                .arguments = words,
+                                .environment = call.variables,
+                                .explains = true},
+                               std::chrono::hours(24));
+  if (!ran.ok()) return ran.error();
+  const auto report = Json::parse(ran.value().output);
+  if (!report) return base::Error{base::ErrorCode::malformed, "the simulation has printed no JSON"};
+  const Json& result = (*report)["results"].at(0);
+  const Json& details = result["details"];
+  SweepResult found{.seconds = details["makespan"].number(), .low = 0, .high = 0};
+  found.low = details.contains("low") ? details["low"].number() : found.seconds;
+  found.high = details.contains("high") ? details["high"].number() : found.seconds;
+  return found;
+}
+
+base::Result<void> run_sweep(const SimulateArguments& arguments, const ProgramCall& call, unsigned threads) {
+  const auto axes = parse_sweep(arguments.sweep);
+  if (!axes.ok()) return axes.error();
+  const std::string title =
+      fmt::format("tandem simulate {}",
+                  fmt::join(command_at(SweepPoint(axes.value().size(), "*"), axes.value(), arguments, call.words) |
+                                std::views::drop(2),
+                            " "));
+  if (title.find('\n') != std::string::npos)
+    return base::Error{base::ErrorCode::invalid_argument, "--sweep: a word of the program has several lines"};
+  auto table = SweepTable::open(arguments.csv, title, axes.value());
+  if (!table.ok()) return table.error();
+  const bool shows = ::isatty(STDERR_FILENO) != 0;
+  const auto simulated = sweep(
+      axes.value(), table.value(), threads,
+      [&](const SweepPoint& point) {
+        return simulate_point(command_at(point, axes.value(), arguments, call.words), call);
+      },
+      [shows](std::size_t done, std::size_t all) {
+        if (shows) print_note("\rsimulated {} of {} ", done, all);
+      });
+  if (shows) print_note("\r{:40}\r", "");
+  if (!simulated.ok()) return simulated.error();
+  const std::filesystem::path picture = std::filesystem::path(arguments.csv).replace_extension(".svg");
+  auto file = OutFile::create(picture);
+  if (!file.ok()) return file.error();
+  file.value().print("{}", sweep_picture(axes.value(), table.value().results()));
+  if (const auto closed = file.value().close(); !closed.ok()) return closed.error();
+  for (const SweepAxis& axis : axes.value()) fmt::print("{:>12} ", axis.name);
+  fmt::print("{:>12}  90 % of runs\n", "seconds");
+  for (const SweepPoint& point : points_of(axes.value())) {
+    const SweepResult& result = *table.value().find(point);
+    for (const std::string& value : point) fmt::print("{:>12} ", value);
+    fmt::print("{:>12.6f}  {:.6f} to {:.6f}\n", result.seconds, result.low, result.high);
+  }
+  fmt::print("{}, {}\n", arguments.csv, picture.string());
+  return {};
+}
+
 void run(const SimulateArguments& arguments, Subcommand command, ToolContext& context) {
   const auto fail = [&](int status, const std::string& why) {
     context.log.error("simulate: {}", why);
@@ -181,6 +280,12 @@ void run(const SimulateArguments& arguments, Subcommand command, ToolContext& co
   if (is_own && words.front() == "linalg") words.insert(words.begin(), "tandem");
   const auto topology = base::Topology::discover();
   if (!topology.ok()) return fail(failure, topology.error().message);
+  if (!arguments.sweep.empty()) {
+    const auto threads = static_cast<unsigned>(topology.value().cores().size());
+    if (const auto swept = run_sweep(arguments, call.value(), threads); !swept.ok())
+      fail(swept.error().code == base::ErrorCode::invalid_argument ? wrong_use : failure, swept.error().message);
+    return;
+  }
   const auto scene = make_scene(arguments.scene, topology.value(), context);
   if (!scene.ok()) return fail(wrong_use, scene.error().message);
 
@@ -202,7 +307,11 @@ void add_simulate(Subcommand app, ToolContext& context) {
       .add_option("--platform", scene.platform,
                   "File that describes the nodes and their network, or the name of one that is installed")
       .type_name("FILE|NAME");
-  command.add_option("--cores", scene.cores, "Cores of each rank (default: the platform's, or 1)").positive();
+  command.add_option("--ranks-per-node", scene.ranks_per_node, "Ranks that share a node, and its cores")
+      .positive()
+      .show_default();
+  command.add_option("--cores", scene.cores, "Cores of each rank (default: its share of the platform's, or 1)")
+      .positive();
   command
       .add_option("--latency", scene.latency_us,
                   "Time in us of a message from rank to rank (default: the platform's, or 1.5)")
@@ -227,6 +336,16 @@ void add_simulate(Subcommand app, ToolContext& context) {
       .between(1, 1000)
       .show_default();
   command.add_option("--seed", arguments->seed, "Seed for durations, and for the order of what happens at one time")
+      .show_default();
+  command
+      .add_option("--sweep", arguments->sweep,
+                  "Simulate a grid, such as \"n=4800:40000:3200 sched=lws,prio\": names are those of options here "
+                  "(np, cores, platform ...), {NAME} in the program's words, or options of Tandem")
+      .type_name("GRID");
+  command
+      .add_option("--csv", arguments->csv,
+                  "File with the results of a sweep, which goes on with it; beside it, a picture (.svg)")
+      .type_name("FILE")
       .show_default();
   command.add_flag("--json", arguments->json, "Print a JSON object; what the program prints goes to standard error");
   // What this command starts as each rank.

@@ -35,12 +35,29 @@ tandem_ends 0 simulate -n 3 --cores 2 "${program[@]}" --tandem.trace=all --tande
 tandem_ends 0 trace check "$folder/run"
 tandem_ends 0 trace summary "$folder/run"
 holds out 'makespan'
+tandem_ends 0 trace summary --json "$folder/run"
+json_holds "max(o['bounds']['area_s'], o['bounds']['critical_path_with_messages_s']) <= o['makespan_s']"
 
 # --- a loop until convergence makes all its steps
 cg=(linalg cg -n 256 --nb 64 --iterations 7 --repetitions 1)
 tandem_ends 0 "${cg[@]}" --tolerance 0 --tandem.models=on --tandem.workers=1
 tandem_ends 0 simulate -n 2 "${cg[@]}"
 holds out '^cg +d +256 +64 +- +7 '
+
+# --- a grid, which goes on where it stopped
+own=(linalg potrf -n '{n}' --nb 64 --repetitions 1)
+tandem_ends 0 simulate --sweep 'n=256,512 np=1,4 sched=prio' --csv grid.csv "${own[@]}"
+holds out '^ +512 +4 +prio +[0-9.]+ +[0-9.]+ to [0-9.]+'
+[[ $(grep -c prio grid.csv) -eq 4 ]] || fail "not four results"
+head -n 4 grid.csv >less.csv && mv less.csv grid.csv
+tandem_ends 0 simulate --sweep 'n=256,512 np=1,4 sched=prio' --csv grid.csv "${own[@]}"
+[[ $(grep -c prio grid.csv) -eq 4 ]] || fail "not four results after an interruption"
+holds grid.svg 'circle'
+tandem_ends 1 simulate --sweep 'n=256' --csv grid.csv "${own[@]}"
+holds err 'results of another sweep'
+tandem_ends 2 simulate --sweep 'n' --csv other.csv "${own[@]}"
+tandem_ends 1 simulate --sweep 'sched=nothing' --csv other.csv "${program[@]}"
+holds err 'at sched=nothing'
 
 # --- mistakes
 tandem_ends 2 simulate -n 0 "${program[@]}"

@@ -1,6 +1,7 @@
 // tools/simulate/scene.cpp: platforms by name, durations that were learnt, and factors.
 #include "tools/simulate/scene.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <map>
@@ -47,31 +48,57 @@ Result<fs::path> platform_file(const std::string& given) {
                            fmt::join(names, ", "))};
 }
 
-sim::KernelTimes learnt_times(const std::shared_ptr<LearntModels>& models) {
-  return [models](const runtime::EmulatedTask& task) -> std::optional<sim::KernelTime> {
-    const model::Estimate known = models->durations().expected_ns(task.codelet, runtime::footprint_of(task.data),
-                                                                  task.device, task.implementation);
-    // Few durations are a worse estimate than many, but they are durations of this kernel at this size.
-    const bool is_history = known.samples > 0 && known.samples < model::History::kEnough;
-    if (!known.known && !is_history) return {};
-    return sim::KernelTime{.mean_ns = known.mean_ns,
-                           .deviation_ns = known.deviation_ns,
-                           .mean_error_ns = known.deviation_ns / std::sqrt(static_cast<double>(known.samples))};
+/// Durations that were learnt with so many busy cores.
+using ModelsByCores = std::map<unsigned, std::shared_ptr<LearntModels>>;
+
+sim::KernelTimes learnt_times(ModelsByCores all) {
+  return [all = std::move(all)](const runtime::EmulatedTask& task) -> std::optional<sim::KernelTime> {
+    std::optional<sim::KernelTime> time;
+    std::vector<runtime::SlowDown::Point> points;
+    for (const auto& [cores, models] : all) {
+      const model::Estimate known = models->durations().expected_ns(task.codelet, runtime::footprint_of(task.data),
+                                                                    task.device, task.implementation);
+      // Few durations are a worse estimate than many, but they are durations of this kernel at this size.
+      const bool is_history = known.samples > 0 && known.samples < model::History::kEnough;
+      if (!known.known && !is_history) continue;
+      if (!time)
+        time = {.mean_ns = known.mean_ns,
+                .deviation_ns = known.deviation_ns,
+                .mean_error_ns = known.deviation_ns / std::sqrt(static_cast<double>(known.samples))};
+      points.push_back({.busy = cores, .factor = known.mean_ns / time->mean_ns});
+    }
+    if (points.size() > 1) time->slow_down = runtime::SlowDown(std::move(points));
+    return time;
   };
 }
 
-Result<std::shared_ptr<LearntModels>> read_models(const std::string& given, const base::Topology& topology,
-                                                  ToolContext& context) {
-  fs::path folder = given;
-  std::string machine;
-  if (folder.empty()) {
-    auto place = ModelFolder::place(context.config, base::process_environment());
-    if (!place.ok()) return place.error();
-    folder = std::move(place).value();
-    machine = machine_name(topology.cpu_model());
-  }
+/// The models of a folder: one for each number of busy cores where it has folders 1, 2 and so on, else those in it.
+ModelsByCores models_in(const fs::path& folder, const std::string& machine, base::Log& log) {
   const std::vector<runtime::WorkerSpec> one_core(1);
-  return std::make_shared<LearntModels>(ModelFolder(folder, machine), one_core, context.log);
+  ModelsByCores all;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+    const auto cores = base::number_of<unsigned>(entry.path().filename().string());
+    if (cores && *cores > 0 && entry.is_directory(error))
+      all.emplace(*cores, std::make_shared<LearntModels>(ModelFolder(entry.path(), machine), one_core, log));
+  }
+  if (all.empty()) all.emplace(1, std::make_shared<LearntModels>(ModelFolder(folder, machine), one_core, log));
+  return all;
+}
+
+/// By option, else those of the platform, else those of this machine.
+Result<ModelsByCores> read_models(const std::string& given, const sim::DescribedPlatform& described,
+                                  const base::Topology& topology, ToolContext& context) {
+  const fs::path folder = given.empty() ? described.models : fs::path(given);
+  if (!folder.empty()) {
+    std::error_code error;
+    if (!fs::is_directory(folder, error))
+      return Error{ErrorCode::not_found, fmt::format("there is no folder of models {}", folder.string())};
+    return models_in(folder, "", context.log);
+  }
+  auto place = ModelFolder::place(context.config, base::process_environment());
+  if (!place.ok()) return place.error();
+  return models_in(place.value(), machine_name(topology.cpu_model()), context.log);
 }
 
 /// Applies factors of the network to the platform, and returns those of kernels.
@@ -124,15 +151,17 @@ Result<Scene> make_scene(const SceneArguments& arguments, const base::Topology& 
   scene.name = described.name;
   scene.platform = described.platform;
   scene.platform.ranks = arguments.ranks;
-  if (arguments.cores) scene.platform.cores = *arguments.cores;
+  scene.platform.ranks_per_node = arguments.ranks_per_node;
+  scene.platform.cores = arguments.cores.value_or(std::max(scene.platform.cores / arguments.ranks_per_node, 1U));
   if (arguments.latency_us) scene.platform.latency_ns = std::llround(*arguments.latency_us * 1e3);
   if (arguments.bandwidth) scene.platform.bytes_per_ns = *arguments.bandwidth;
   auto factors = apply(arguments.scales, scene.platform);
   if (!factors.ok()) return factors.error();
   for (const auto& [name, factor] : factors.value()) scene.scaled.push_back(name);
-  auto models = read_models(arguments.models, topology, context);
+  auto models = read_models(arguments.models, described, topology, context);
   if (!models.ok()) return models.error();
-  scene.kernels = kernel_times(std::move(described), learnt_times(models.value()), std::move(factors).value());
+  scene.kernels =
+      kernel_times(std::move(described), learnt_times(std::move(models).value()), std::move(factors).value());
   return scene;
 }
 

@@ -16,6 +16,7 @@ namespace tandem::tools {
 /// What a person says of it on the command line.
 struct SceneArguments {
   std::uint32_t ranks = 1;
+  std::uint32_t ranks_per_node = 1;
   std::string platform;  ///< a file, or the name of one that is installed; empty: none
   // Before what the platform's file says.
   std::optional<std::uint32_t> cores;
