@@ -39,6 +39,7 @@ struct Simulation::Parts : comm::LoopLabour {
   Job job;
   comm::LoopNetwork network;
   std::set<std::string, std::less<>> kernels, without_model;
+  std::uint64_t kernels_begun = 0;
   std::unordered_map<std::uint64_t, KernelTime> times;  ///< by the number of a kind of task
   std::vector<std::unique_ptr<Place>> places;
 };
@@ -65,6 +66,7 @@ class Simulation::Place final : public runtime::VirtualPlace {
   }
   runtime::Emulation emulation() override {
     return [this](const runtime::EmulatedTask& task) -> std::optional<runtime::EmulatedWork> {
+      if (parts_.kernels_begun++ % 1024 == 0 && parts_.options.progress) parts_.options.progress(loop().now_ns());
       const std::uint64_t kind = number_of_kind(task);
       auto known = parts_.times.find(kind);
       if (known == parts_.times.end()) known = parts_.times.emplace(kind, parts_.time_of(task)).first;

@@ -26,6 +26,7 @@ class Simulation {
     Platform platform = {};
     KernelTimes kernels = {};  ///< durations; a kernel without one ends the simulation with an error
     std::uint64_t seed = 1;    ///< durations, and the order of what happens at the same time
+    std::function<void(std::int64_t now_ns)> progress = {};  ///< called now and then, with the virtual time
   };
   explicit Simulation(Options options);
   ~Simulation();

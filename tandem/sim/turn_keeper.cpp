@@ -201,6 +201,7 @@ void TurnKeeper::give_turns() {
   if (first_ns == base::kNever) return say_stuck();
   rounds_stuck_ = 0;
   now_ns_ = std::max(now_ns_, first_ns);
+  if (options_.progress) options_.progress(now_ns_);
   const std::int64_t until_ns = now_ns_ + std::max<std::int64_t>(1, options_.platform.least_latency_ns());
   for (std::uint32_t number = 0; number < ranks_.size(); ++number) {
     Rank& rank = ranks_[number];

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -31,6 +32,7 @@ class TurnKeeper {
     Platform platform = {};
     KernelTimes kernels = {};
     std::uint64_t seed = 1;
+    std::function<void(std::int64_t now_ns)> progress = {};  ///< called when time goes on
   };
   /// Listens for ranks at `name`. Errors: io.
   static base::Result<std::unique_ptr<TurnKeeper>> listen(Options options, std::string name);

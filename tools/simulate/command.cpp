@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <ranges>
@@ -83,10 +84,22 @@ struct Ended {
   std::vector<std::string> kernels = {}, without_model = {};
 };
 
+/// Shows the virtual time of a simulation that lasts, where a person looks.
+std::function<void(std::int64_t)> shown_progress() {
+  if (::isatty(STDERR_FILENO) == 0) return {};
+  return [last = std::chrono::steady_clock::now()](std::int64_t now_ns) mutable {
+    const auto now = std::chrono::steady_clock::now();
+    if (now - last < std::chrono::seconds(1)) return;
+    last = now;
+    print_note("\rvirtual time: {:.6f} s \r", static_cast<double>(now_ns) * 1e-9);
+  };
+}
+
 /// Tandem's own linear algebra: all ranks in this process.
 Ended run_here(const Scene& scene, std::uint64_t seed, const ProgramCall& call, const ToolContext& context) {
   for (const auto& [name, value] : call.variables) ::setenv(name.c_str(), value.c_str(), 1);
-  sim::Simulation simulation({.platform = scene.platform, .kernels = scene.kernels, .seed = seed});
+  sim::Simulation simulation(
+      {.platform = scene.platform, .kernels = scene.kernels, .seed = seed, .progress = shown_progress()});
   auto outcome = simulation.run([&](std::uint32_t) { return run_rank(call.words, context); });
   const int worst = *std::ranges::max_element(outcome.statuses);
   return {outcome.error.empty() ? worst : failure, outcome.end_ns, std::move(outcome.error), std::move(outcome.kernels),
@@ -95,8 +108,9 @@ Ended run_here(const Scene& scene, std::uint64_t seed, const ProgramCall& call, 
 
 /// Any program: each rank is a process.
 Ended run_in_processes(const Scene& scene, std::uint64_t seed, const ProgramCall& call, const ToolContext& context) {
-  ProcessesOutcome outcome =
-      simulate_processes({.platform = scene.platform, .kernels = scene.kernels, .seed = seed}, call, context.log);
+  ProcessesOutcome outcome = simulate_processes(
+      {.platform = scene.platform, .kernels = scene.kernels, .seed = seed, .progress = shown_progress()}, call,
+      context.log);
   auto& simulation = outcome.simulation;
   if (outcome.exit_code != 0 && simulation.broken_ns != base::kNever)
     context.log.error("simulate: that was at {:.6f} s of virtual time",
