@@ -192,8 +192,9 @@ class Calibration {
     const sim::Platform assumed;
     file.value().print("# Written by `tandem calibrate` on this machine.\n");
     file.value().print("machine = \"node.toml\"\nmodels = \"models\"\ncores = {}\n", cores_);
-    file.value().print("# The network between nodes is assumed: this machine cannot know it.\n");
-    file.value().print("latency = \"{}ns\"\nbandwidth = {}\n", assumed.latency_ns, assumed.bytes_per_ns);
+    file.value().print(
+        "# Between nodes, unless node.toml has it, this is assumed:\n# latency = \"{}ns\"\n# bandwidth = {}\n",
+        assumed.latency_ns, assumed.bytes_per_ns);
     file.value().print("submit = \"{}ns\"\ntask = \"{}ns\"\nwake = \"{}ns\"\n", costs_.submit_ns, costs_.task_ns,
                        costs_.wake_ns);
     file.value().print("packet = \"{:.0f}ns\"\ncopy = {:.3f}\nrun_spread = {:.4f}\n", messages_.packet_ns,
