@@ -31,7 +31,7 @@ using base::Result;
 
 /// After this time a rank that has not ended prints what it was doing; the test kills ranks that cannot.
 // Under sanitizers and beside another test ranks take up to ten times as long.
-constexpr auto patience = std::chrono::seconds(base::under_sanitizer ? 60 : 25);
+constexpr auto patience = std::chrono::seconds(base::under_sanitizer ? 120 : 75);
 constexpr auto last_patience = patience + std::chrono::seconds(5);
 /// A peer's death is known within this.
 constexpr std::int64_t death_known_ns = 2'000'000'000;

@@ -25,9 +25,10 @@ struct EmulatedTask {
 /// How much longer a kernel takes beside others on its host. A value; reading is thread-safe.
 class SlowDown {
  public:
+  /// What was measured with one number of busy cores.
   struct Point {
     unsigned busy = 1;  ///< cores that run kernels, this one included
-    double factor = 1;
+    double factor = 1;  ///< how many times as long as alone
   };
   SlowDown() = default;
   /// `points` have increasing numbers of busy cores. None: company changes nothing.
@@ -47,6 +48,7 @@ class SlowDown {
     }
     return below->factor;
   }
+  /// As given.
   const std::vector<Point>& points() const noexcept { return points_; }
 
  private:
