@@ -65,7 +65,8 @@ std::int64_t ModelledDevice::poll(std::int64_t now_ns, std::vector<Ended>& ended
   if (ends_all) busy_until_ns_ = now_ns;
   while (!modelled_.empty() && (ends_all || modelled_.front().until_ns <= now_ns)) {
     const Modelled& first = modelled_.front();
-    ended.push_back({.place = first.place, .kernel_ns = std::max<std::int64_t>(first.until_ns - first.begin_ns, 0)});
+    const std::int64_t ran_ns = std::min(first.until_ns, now_ns) - first.begin_ns;  // one that hurries ends early
+    ended.push_back({.place = first.place, .kernel_ns = std::max<std::int64_t>(ran_ns, 0)});
     modelled_.pop_front();
     if (kind_ == DeviceKind::cpu) around_.host.end_kernel();
   }
