@@ -23,6 +23,7 @@
 #include "tools/json/json_report.hpp"
 #include "tools/out_file.hpp"
 #include "tools/simulate/own_costs.hpp"
+#include "tools/simulate/prediction.hpp"
 #include "tools/standard_output.hpp"
 #include "tools/subcommands.hpp"
 #include "tools/subprocess.hpp"
@@ -215,11 +216,9 @@ class Calibration {
                                         std::to_string(std::clamp<std::size_t>(runs.real.size(), 1, 9)),
                                         "--json"};
       words.insert(words.end(), call_.words.begin(), call_.words.end());
-      const auto simulated = tandem(words, limit());
+      const auto simulated = predict_by_command(std::move(words), call_.variables, limit());
       if (!simulated.ok()) return simulated.error();
-      const auto report = Json::parse(simulated.value().output);
-      if (!report) return Error{ErrorCode::malformed, "tandem simulate --json has printed no JSON"};
-      runs.simulated_s = (*report)["results"].at(0)["value"].number();
+      runs.simulated_s = simulated.value().median;
     }
     return {};
   }

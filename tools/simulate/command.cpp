@@ -31,7 +31,6 @@
 #include "tools/simulate/sweep.hpp"
 #include "tools/standard_output.hpp"
 #include "tools/subcommands.hpp"
-#include "tools/subprocess.hpp"
 
 namespace tandem::tools {
 namespace {
@@ -218,24 +217,6 @@ std::vector<std::string> command_at(const SweepPoint& point, const std::vector<S
   return all;
 }
 
-base::Result<SweepResult> simulate_point(const std::vector<std::string>& words, const ProgramCall& call) {
-  std::error_code unknown;
-  const auto ran = run_program({.file = std::filesystem::read_symlink("/proc/self/exe", unknown),
-                                .arguments = words,
-                                .environment = call.variables,
-                                .explains = true},
-                               std::chrono::hours(24));
-  if (!ran.ok()) return ran.error();
-  const auto report = Json::parse(ran.value().output);
-  if (!report) return base::Error{base::ErrorCode::malformed, "the simulation has printed no JSON"};
-  const Json& result = (*report)["results"].at(0);
-  const Json& details = result["details"];
-  SweepResult found{.seconds = details["makespan"].number(), .low = 0, .high = 0};
-  found.low = details.contains("low") ? details["low"].number() : found.seconds;
-  found.high = details.contains("high") ? details["high"].number() : found.seconds;
-  return found;
-}
-
 base::Result<void> run_sweep(const SimulateArguments& arguments, const ProgramCall& call, unsigned threads) {
   const auto axes = parse_sweep(arguments.sweep);
   if (!axes.ok()) return axes.error();
@@ -252,7 +233,8 @@ base::Result<void> run_sweep(const SimulateArguments& arguments, const ProgramCa
   const auto simulated = sweep(
       axes.value(), table.value(), threads,
       [&](const SweepPoint& point) {
-        return simulate_point(command_at(point, axes.value(), arguments, call.words), call);
+        return predict_by_command(command_at(point, axes.value(), arguments, call.words), call.variables,
+                                  std::chrono::hours(24));
       },
       [shows](std::size_t done, std::size_t all) {
         if (shows) print_note("\rsimulated {} of {} ", done, all);
@@ -267,9 +249,9 @@ base::Result<void> run_sweep(const SimulateArguments& arguments, const ProgramCa
   for (const SweepAxis& axis : axes.value()) fmt::print("{:>12} ", axis.name);
   fmt::print("{:>12}  90 % of runs\n", "seconds");
   for (const SweepPoint& point : points_of(axes.value())) {
-    const SweepResult& result = *table.value().find(point);
+    const Prediction& result = *table.value().find(point);
     for (const std::string& value : point) fmt::print("{:>12} ", value);
-    fmt::print("{:>12.6f}  {:.6f} to {:.6f}\n", result.seconds, result.low, result.high);
+    fmt::print("{:>12.6f}  {:.6f} to {:.6f}\n", result.median, result.low, result.high);
   }
   fmt::print("{}, {}\n", arguments.csv, picture.string());
   return {};

@@ -4,8 +4,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
 
+#include "tools/json/json.hpp"
 #include "tools/json/json_report.hpp"
+#include "tools/subprocess.hpp"
 
 namespace tandem::tools {
 namespace {
@@ -31,6 +36,27 @@ Prediction predict(const std::vector<double>& makespans) {
   prediction.low = std::max(0.0, mean - half);
   prediction.high = mean + half;
   return prediction;
+}
+
+base::Result<Prediction> predict_by_command(std::vector<std::string> words,
+                                            const std::vector<std::pair<std::string, std::string>>& environment,
+                                            std::chrono::milliseconds limit) {
+  std::error_code unknown;
+  const auto ran = run_program({.file = std::filesystem::read_symlink("/proc/self/exe", unknown),
+                                .arguments = std::move(words),
+                                .environment = environment,
+                                .explains = true},
+                               limit);
+  if (!ran.ok()) return ran.error();
+  const auto report = Json::parse(ran.value().output);
+  if (!report) return base::Error{base::ErrorCode::malformed, "tandem simulate --json has printed no JSON"};
+  const Json& details = (*report)["results"].at(0)["details"];
+  const double makespan = details["makespan"].number();
+  const auto bound = [&](std::string_view name) {
+    const Json* const value = details.find(name);
+    return value != nullptr ? value->number() : makespan;
+  };
+  return Prediction{.median = makespan, .low = bound("low"), .high = bound("high")};
 }
 
 }  // namespace tandem::tools

@@ -60,8 +60,8 @@ std::optional<std::vector<std::string>> range(const std::string& text) {
 /// A value with a comma, a quote or a line end would need quotes.
 bool is_plain(const std::string& value) { return value.find_first_of(",\"\n\r") == value.npos; }
 
-std::string line_of(const SweepPoint& point, const SweepResult& result) {
-  return fmt::format("{},{:.9g},{:.9g},{:.9g}", fmt::join(point, ","), result.seconds, result.low, result.high);
+std::string line_of(const SweepPoint& point, const Prediction& result) {
+  return fmt::format("{},{:.9g},{:.9g},{:.9g}", fmt::join(point, ","), result.median, result.low, result.high);
 }
 
 std::string header_of(const std::vector<SweepAxis>& axes) {
@@ -155,8 +155,8 @@ Result<SweepTable> SweepTable::open(const std::filesystem::path& file, const std
     whole = in.tellg();
     std::vector<std::string> parts = parts_of(line, ',');
     if (parts.size() != axes.size() + 3) continue;
-    SweepResult result;
-    const std::array<double*, 3> numbers{&result.seconds, &result.low, &result.high};
+    Prediction result;
+    const std::array<double*, 3> numbers{&result.median, &result.low, &result.high};
     bool is_whole = true;
     for (std::size_t i = 0; i < numbers.size(); ++i) {
       const auto number = base::number_of<double>(parts[axes.size() + i]);
@@ -172,12 +172,12 @@ Result<SweepTable> SweepTable::open(const std::filesystem::path& file, const std
   return table;
 }
 
-const SweepResult* SweepTable::find(const SweepPoint& point) const {
+const Prediction* SweepTable::find(const SweepPoint& point) const {
   const auto found = results_.find(point);
   return found == results_.end() ? nullptr : &found->second;
 }
 
-Result<void> SweepTable::add(const SweepPoint& point, const SweepResult& result) {
+Result<void> SweepTable::add(const SweepPoint& point, const Prediction& result) {
   std::ofstream out(file_, std::ios::app);
   out << line_of(point, result) << "\n" << std::flush;
   if (!out) return Error{ErrorCode::io, fmt::format("{}: cannot be written", file_.string())};
@@ -186,7 +186,7 @@ Result<void> SweepTable::add(const SweepPoint& point, const SweepResult& result)
 }
 
 Result<void> sweep(const std::vector<SweepAxis>& axes, SweepTable& table, unsigned threads,
-                   const std::function<Result<SweepResult>(const SweepPoint&)>& simulate,
+                   const std::function<Result<Prediction>(const SweepPoint&)>& simulate,
                    const std::function<void(std::size_t done, std::size_t all)>& progress) {
   std::vector<SweepPoint> points = points_of(axes);
   const std::size_t all = points.size();
@@ -199,7 +199,7 @@ Result<void> sweep(const std::vector<SweepAxis>& axes, SweepTable& table, unsign
     while (next < points.size() && !failure) {
       const SweepPoint& point = points[next++];
       lock.unlock();
-      const Result<SweepResult> result = simulate(point);
+      const Result<Prediction> result = simulate(point);
       lock.lock();
       if (!result.ok()) {
         std::string where;
@@ -223,7 +223,7 @@ namespace {
 /// Coordinates of a picture whose values across are numbers, or stand side by side.
 class SweepPicture {
  public:
-  SweepPicture(const std::vector<SweepAxis>& axes, const std::map<SweepPoint, SweepResult>& results) : axes_(axes) {
+  SweepPicture(const std::vector<SweepAxis>& axes, const std::map<SweepPoint, Prediction>& results) : axes_(axes) {
     const auto found = std::ranges::find_if(axes, [](const SweepAxis& axis) {
       return axis.values.size() > 1 && std::ranges::all_of(axis.values, [](const std::string& value) {
                return base::number_of<double>(value).has_value();
@@ -255,7 +255,7 @@ class SweepPicture {
 
  private:
   static constexpr double width = 720, height = 480, left = 80, right = 160, top = 30, bottom = 50;
-  using Curve = std::map<double, SweepResult>;
+  using Curve = std::map<double, Prediction>;
 
   double number_at(const std::string& value) const {
     const std::vector<std::string>& values = axes_[across_].values;
@@ -292,13 +292,13 @@ class SweepPicture {
     std::string svg = fmt::format("<text x=\"{}\" y=\"{}\" fill=\"{}\">{}</text>\n", width - right + 10,
                                   top + 14 + 16 * static_cast<double>(number), colour, svg_text(name));
     svg += fmt::format("<polyline fill=\"none\" stroke=\"{}\" points=\"", colour);
-    for (const auto& [x, result] : curve) svg += fmt::format("{:.1f},{:.1f} ", x_of(x), y_of(result.seconds));
+    for (const auto& [x, result] : curve) svg += fmt::format("{:.1f},{:.1f} ", x_of(x), y_of(result.median));
     svg += "\"/>\n";
     for (const auto& [x, result] : curve)
       svg += fmt::format(
           "<line x1=\"{0:.1f}\" y1=\"{1:.1f}\" x2=\"{0:.1f}\" y2=\"{2:.1f}\" stroke=\"{3}\"/><circle cx=\"{0:.1f}\" "
           "cy=\"{4:.1f}\" r=\"3\" fill=\"{3}\"/>\n",
-          x_of(x), y_of(result.low), y_of(result.high), colour, y_of(result.seconds));
+          x_of(x), y_of(result.low), y_of(result.high), colour, y_of(result.median));
     return svg;
   }
 
@@ -311,7 +311,7 @@ class SweepPicture {
 
 }  // namespace
 
-std::string sweep_picture(const std::vector<SweepAxis>& axes, const std::map<SweepPoint, SweepResult>& results) {
+std::string sweep_picture(const std::vector<SweepAxis>& axes, const std::map<SweepPoint, Prediction>& results) {
   return SweepPicture(axes, results).svg();
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tandem/base/result.hpp"
+#include "tools/simulate/prediction.hpp"
 
 namespace tandem::tools {
 
@@ -31,11 +32,6 @@ std::vector<SweepPoint> points_of(const std::vector<SweepAxis>& axes);
 std::vector<std::string> words_at(const SweepPoint& point, const std::vector<SweepAxis>& axes,
                                   const std::vector<std::string>& words, std::vector<std::size_t>& unused);
 
-/// What a simulation predicts, in s.
-struct SweepResult {
-  double seconds = 0, low = 0, high = 0;
-};
-
 /// The results of a sweep in a CSV file, a line for each point, so that a sweep that was interrupted goes on.
 class SweepTable {
  public:
@@ -44,24 +40,24 @@ class SweepTable {
   static base::Result<SweepTable> open(const std::filesystem::path& file, const std::string& title,
                                        const std::vector<SweepAxis>& axes);
   /// Null: it is not there yet.
-  const SweepResult* find(const SweepPoint& point) const;
+  const Prediction* find(const SweepPoint& point) const;
   /// Adds a line at the end of the file. Errors: io.
-  base::Result<void> add(const SweepPoint& point, const SweepResult& result);
+  base::Result<void> add(const SweepPoint& point, const Prediction& result);
 
-  const std::map<SweepPoint, SweepResult>& results() const noexcept { return results_; }
+  const std::map<SweepPoint, Prediction>& results() const noexcept { return results_; }
 
  private:
   std::filesystem::path file_;
-  std::map<SweepPoint, SweepResult> results_;
+  std::map<SweepPoint, Prediction> results_;
 };
 
 /// Seconds by the first axis whose values are numbers, with intervals; a curve for each combination of the others. SVG.
-std::string sweep_picture(const std::vector<SweepAxis>& axes, const std::map<SweepPoint, SweepResult>& results);
+std::string sweep_picture(const std::vector<SweepAxis>& axes, const std::map<SweepPoint, Prediction>& results);
 
 /// Calls `simulate` for all points that the table lacks, on so many threads at once, and adds what it returns. Errors:
 /// the first one of `simulate`, which names its point; what came before it is in the table.
 base::Result<void> sweep(const std::vector<SweepAxis>& axes, SweepTable& table, unsigned threads,
-                         const std::function<base::Result<SweepResult>(const SweepPoint&)>& simulate,
+                         const std::function<base::Result<Prediction>(const SweepPoint&)>& simulate,
                          const std::function<void(std::size_t done, std::size_t all)>& progress);
 
 }  // namespace tandem::tools

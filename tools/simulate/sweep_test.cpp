@@ -61,11 +61,11 @@ class SweepFile : public testing::Test {
     if (!table.ok()) return table.error();
     return sweep(
         axes_, table.value(), 3,
-        [&](const SweepPoint& point) -> base::Result<SweepResult> {
+        [&](const SweepPoint& point) -> base::Result<Prediction> {
           const unsigned n = static_cast<unsigned>(std::atoi(point[0].c_str()));
           if (n == fails_at) return base::Error{base::ErrorCode::io, "broken"};
           ++calls_;
-          return SweepResult{.seconds = n * 1.0, .low = n * 0.9, .high = n * 1.1};
+          return Prediction{.median = n * 1.0, .low = n * 0.9, .high = n * 1.1};
         },
         [](std::size_t, std::size_t) {});
   }
@@ -87,7 +87,7 @@ TEST_F(SweepFile, GoesOnWhereItStopped) {
   ASSERT_TRUE(table.ok());
   ASSERT_NE(table.value().find({"2", "prio"}), nullptr);
   EXPECT_EQ(table.value().find({"2", "prio"})->high, 2.2);
-  EXPECT_EQ(table.value().find({"4", "lws"})->seconds, 4);
+  EXPECT_EQ(table.value().find({"4", "lws"})->median, 4);
   EXPECT_THAT(sweep_picture(axes_, table.value().results()), HasSubstr("sched=prio"));
 }
 
