@@ -19,6 +19,7 @@ void EventLoop::Slot::wake() noexcept {
 Waker& EventLoop::add(Steppable& steppable, const Placement&) {
   auto& slot = *slots_.emplace_back(std::make_unique<Slot>(*this, slots_.size(), steppable));
   due_.resize((slots_.size() + 63) / 64);
+  dates_.reserve(slots_.capacity());
   {
     const std::lock_guard guard(woken_lock_);
     woken_.reserve(slots_.capacity());  // wake-ups allocate nothing
@@ -52,9 +53,11 @@ void EventLoop::note_due(const Slot& slot) {
 }
 
 void EventLoop::set_next(Slot& slot, std::int64_t next_ns) {
-  dates_.erase({slot.next_ns, slot.index});
   slot.next_ns = next_ns;
-  if (next_ns > now_ns_ && next_ns != kNever) dates_.emplace(next_ns, slot.index);
+  if (next_ns > now_ns_ && next_ns != kNever)
+    dates_.set(slot.index, next_ns);
+  else
+    dates_.remove(slot.index);
   note_due(slot);
 }
 
@@ -70,9 +73,9 @@ void EventLoop::take_woken() {
 
 void EventLoop::set_now(std::int64_t now_ns) {
   now_ns_ = now_ns;
-  while (!dates_.empty() && dates_.begin()->first <= now_ns_) {
-    const Slot& slot = *slots_[dates_.begin()->second];
-    dates_.erase(dates_.begin());
+  while (!dates_.empty() && dates_.front().date_ns <= now_ns_) {
+    const Slot& slot = *slots_[dates_.front().number];
+    dates_.remove(slot.index);
     note_due(slot);
   }
   const std::size_t before = due_actions_.size();
@@ -145,13 +148,11 @@ bool EventLoop::step_one(bool with_caller) {
 std::int64_t EventLoop::earliest_ns(bool with_caller) {
   take_woken();
   if (due_slots(with_caller) > 0 || !due_actions_.empty()) return now_ns_;
-  std::int64_t earliest = actions_.empty() ? kNever : actions_.front().when_ns;
-  if (stopped_) return earliest;
-  const auto others = [&](const auto& date) {
-    return with_caller || caller_ == nullptr || date.second != caller_->index;
-  };
-  const auto next = std::find_if(dates_.begin(), dates_.end(), others);
-  return next != dates_.end() ? std::min(earliest, next->first) : earliest;
+  const std::int64_t action_ns = actions_.empty() ? kNever : actions_.front().when_ns;
+  if (stopped_ || dates_.empty()) return action_ns;
+  const bool counts_all = with_caller || caller_ == nullptr;
+  const std::int64_t slot_ns = counts_all ? dates_.front().date_ns : dates_.earliest_without(caller_->index, kNever);
+  return std::min(action_ns, slot_ns);
 }
 
 bool EventLoop::advance(std::int64_t deadline_ns, bool with_caller) {

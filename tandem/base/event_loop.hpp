@@ -3,10 +3,10 @@
 
 #include <functional>
 #include <memory>
-#include <set>
 #include <utility>
 #include <vector>
 
+#include "tandem/base/date_heap.hpp"
 #include "tandem/base/driver.hpp"
 #include "tandem/base/spin_lock.hpp"
 
@@ -115,10 +115,10 @@ class EventLoop final : public Driver {
   std::vector<Slot*> woken_;                              ///< guarded by `woken_lock_`; has room for all slots
   std::vector<std::uint64_t> due_;                       ///< a bit per slot: it was woken, or its date has come
   std::size_t due_count_ = 0;
-  std::set<std::pair<std::int64_t, std::size_t>> dates_;  ///< of slots, in the future
-  std::vector<Action> due_actions_;                       ///< in the order of `at`
-  std::vector<Action> actions_;                           ///< in the future; a heap, the earliest first
-  bool stopped_ = false;  ///< slots stay, so that wakers may still be called
+  DateHeap dates_;                   ///< of slots, in the future
+  std::vector<Action> due_actions_;  ///< in the order of `at`
+  std::vector<Action> actions_;      ///< in the future; a heap, the earliest first
+  bool stopped_ = false;             ///< slots stay, so that wakers may still be called
 };
 
 }  // namespace tandem::base
