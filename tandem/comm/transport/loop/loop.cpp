@@ -4,111 +4,38 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <deque>
+#include <mutex>
+#include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "tandem/base/assert.hpp"
-#include "tandem/base/narrow.hpp"
 #include "tandem/comm/bootstrap/bytes.hpp"
+#include "tandem/comm/transport/loop/message.hpp"
 
 namespace tandem::comm {
-
-namespace {
-
-using Bytes = std::vector<std::byte>;
-
-/// Copies `from` into the pieces of `to`, as far as both go; pieces of more than `most` bytes stay as they are, and so
-/// does what pieces without an address would fill.
-void copy(std::span<const iovec> from, std::span<const iovec> to, std::size_t most = SIZE_MAX) {
-  std::size_t i = 0;
-  std::size_t at = 0;
-  for (const iovec& place : to) {
-    for (std::size_t done = 0; done < place.iov_len && i < from.size();) {
-      const std::size_t part = std::min(place.iov_len - done, from[i].iov_len - at);
-      if (place.iov_len <= most && from[i].iov_base != nullptr)
-        std::memcpy(static_cast<std::byte*>(place.iov_base) + done, static_cast<std::byte*>(from[i].iov_base) + at,
-                    part);
-      done += part;
-      at += part;
-      if (at == from[i].iov_len) ++i, at = 0;
-    }
-  }
-}
-
-Bytes joined(std::span<const iovec> pieces) {
-  std::size_t total = 0;
-  for (const iovec& piece : pieces) total += piece.iov_len;
-  Bytes bytes(total);
-  const iovec whole{bytes.data(), bytes.size()};
-  copy(pieces, {&whole, 1});
-  return bytes;
-}
-
-}  // namespace
-
-/// A payload on its way. The receiver reads it from the sender's memory, as a network card does; if the sender
-/// closes the link first, it is copied: what has left a rank arrives, and so does what the rank sends behind it.
-class LoopNetwork::Payload {
- public:
-  Payload(std::span<const iovec> pieces, bool stays_with_sender) {
-    if (stays_with_sender) pieces_.assign(pieces.begin(), pieces.end());
-    else copy_ = joined(pieces);
-  }
-  /// From another process: pieces without an address have stayed there.
-  Payload(Bytes content, std::vector<iovec> pieces) : pieces_(std::move(pieces)), copy_(std::move(content)) {}
-  std::span<const iovec> pieces() const noexcept { return pieces_; }
-  /// Pieces of more than `most` bytes stay as they are.
-  void read(std::span<const iovec> to, std::size_t most) {
-    const std::lock_guard lock(mutex_);
-    const iovec whole{copy_.data(), copy_.size()};
-    copy(pieces_.empty() ? std::span<const iovec>(&whole, 1) : pieces_, to, most);
-  }
-  void leave_sender() {
-    const std::lock_guard lock(mutex_);
-    copy_ = joined(pieces_);
-    pieces_.clear();
-  }
-
- private:
-  std::mutex mutex_;
-  std::vector<iovec> pieces_;  ///< in the sender's memory, or what has come of them from another process
-  Bytes copy_;                 ///< without `pieces_`, or that which they point to
-};
-
-struct LoopNetwork::Message {
-  enum class Kind { packet, taken, failed, closed, refused } kind = Kind::packet;
-  Rank from{0};
-  unsigned rail = 0;
-  std::vector<std::uint64_t> control = {};  ///< aligned to 8 bytes
-  std::size_t control_bytes = 0;
-  std::shared_ptr<Payload> payload = nullptr;
-  std::size_t payload_bytes = 0;
-  std::uint64_t cookie = 0;
-  bool posted = false;  ///< the payload stays in the sender's memory until it is taken
-
-  /// The answer to a packet that `by` has taken.
-  Message taken_by(Rank by) const {
-    Message answer;
-    answer.kind = Kind::taken;
-    answer.from = by;
-    answer.rail = rail;
-    answer.posted = posted;
-    answer.cookie = cookie;
-    return answer;
-  }
-  std::string to_bytes(std::size_t most_piece_bytes) const;
-  static base::Result<Message> of_bytes(std::string_view bytes, const LoopOptions& options);
-};
 
 /// Messages that wait for one rank. The lock is held to put and to take, never while a sink is called.
 struct LoopNetwork::Box {
   std::mutex mutex;
-  std::deque<Message> inbox;
-  std::deque<std::pair<Rank, Message>> held;  ///< from this rank, while it is stopped
+  Queue inbox;
+  Queue held;  ///< from this rank, while it is stopped
   std::function<void()> wake;
   bool attached = false;
   bool gone = false;  ///< it was attached, and is not any more
   bool dead = false;
   bool stopped = false;
+};
+
+/// What a rank's packets wait for in manual time.
+struct LoopNetwork::Timing {
+  // To and from ranks of other hosts, and of the same one.
+  std::array<std::int64_t, 2> egress_free_ns{};
+  std::array<std::int64_t, 2> ingress_free_ns{};
+  std::unordered_map<std::uint64_t, std::int64_t> last_ns;  ///< by destination and rail
+  /// Destinations and rails for which something of this dead rank was lost.
+  std::unordered_set<std::uint64_t> torn = {};
 };
 
 /// One rail to one peer. Its own rank alone accesses `in_flight_`: the peer answers each packet with a `taken`.
@@ -189,14 +116,13 @@ class LoopTransport final : public Transport {
       const std::lock_guard lock(box.mutex);
       box.gone = true;
       box.wake = {};
-      for (const LoopNetwork::Message& unread : box.inbox)
-        if (!links_.contains(unread.from.value())) strangers.insert(unread.from.value());
-      box.inbox.clear();
+      while (const auto unread = box.inbox.pop())
+        if (!links_.contains(unread->from.value())) strangers.insert(unread->from.value());
       dead = box.dead;
     }
     if (dead) return;
     // Behaves as a socket does.
-    using Kind = LoopNetwork::Message::Kind;
+    using Kind = LoopNetwork::Kind;
     for (const auto& [peer, links] : links_) notify(Rank{peer}, Kind::closed);
     for (const std::uint32_t peer : strangers) notify(Rank{peer}, Kind::refused);
   }
@@ -218,14 +144,13 @@ class LoopTransport final : public Transport {
     LoopNetwork::Box& box = network_.box(self_);
     unsigned events = 0;
     for (; events < kMostPerPoll; ++events) {
-      LoopNetwork::Message message;
+      LoopNetwork::Owned message;
       {
         const std::lock_guard lock(box.mutex);
         if (box.dead || box.stopped || box.inbox.empty()) break;
-        message = std::move(box.inbox.front());
-        box.inbox.pop_front();
+        message = box.inbox.pop();
       }
-      handle(message);
+      handle(*message);
     }
     return events;
   }
@@ -245,18 +170,13 @@ class LoopTransport final : public Transport {
       closed.fail();
       closed.leave_payloads();
     }
-    notify(peer, LoopNetwork::Message::Kind::closed);
+    notify(peer, LoopNetwork::Kind::closed);
   }
 
  private:
   static constexpr unsigned kMostPerPoll = 64;
 
-  void notify(Rank peer, LoopNetwork::Message::Kind what) {
-    LoopNetwork::Message message;
-    message.kind = what;
-    message.from = self_;
-    network_.send(peer, std::move(message));
-  }
+  void notify(Rank peer, LoopNetwork::Kind what) { network_.send(network_.make(what, self_, peer)); }
 
   LoopLink& link(Rank peer, unsigned rail) {
     auto& links = links_[peer.value()];
@@ -267,13 +187,13 @@ class LoopTransport final : public Transport {
   }
 
   void handle(LoopNetwork::Message& message) {
-    if (message.kind == LoopNetwork::Message::Kind::closed && !links_.contains(message.from.value())) return;
+    if (message.kind == LoopNetwork::Kind::closed && !links_.contains(message.from.value())) return;
     const bool seen = network_.options().deaths_are_seen_by_all || links_.contains(message.from.value());
-    if (message.kind == LoopNetwork::Message::Kind::failed && !seen) return;
+    if (message.kind == LoopNetwork::Kind::failed && !seen) return;
     LoopLink& from = link(message.from, message.rail);
     switch (message.kind) {
-      case LoopNetwork::Message::Kind::packet: return take(from, message);
-      case LoopNetwork::Message::Kind::taken:
+      case LoopNetwork::Kind::packet: return take(from, message);
+      case LoopNetwork::Kind::taken:
         --from.in_flight_;
         from.offer_line();
         if (message.posted && !from.posted_.empty()) from.posted_.pop_front();
@@ -281,14 +201,14 @@ class LoopTransport final : public Transport {
         if (message.posted) sink_.sent(from, message.cookie);
         if (std::exchange(from.blocked_, false)) sink_.writable(from);
         return;
-      case LoopNetwork::Message::Kind::failed:
+      case LoopNetwork::Kind::failed:
         if (!from.fail()) return;
         sink_.peer_failed(message.from, "it was killed");
         return;
-      case LoopNetwork::Message::Kind::closed:
+      case LoopNetwork::Kind::closed:
         if (from.fail()) sink_.peer_failed(message.from, "it closed its endpoint");
         return;
-      case LoopNetwork::Message::Kind::refused:
+      case LoopNetwork::Kind::refused:
         if (from.fail()) sink_.peer_unreachable(message.from, "it has closed its endpoint");
         return;
     }
@@ -307,7 +227,7 @@ class LoopTransport final : public Transport {
         sink_.landed(from, landing.token);
       }
     }
-    if (network_.options().wire == nullptr) network_.deliver(message.from, message.taken_by(self_));
+    if (network_.options().wire == nullptr) network_.deliver(network_.answer_to(message));
   }
 
   friend class LoopLink;
@@ -325,32 +245,42 @@ SendStatus LoopLink::try_send(const Packet& packet) {
   }
   ++in_flight_;
   offer_line();
-  LoopNetwork::Message message;
-  message.from = self_;
-  message.rail = rail();
-  message.control.resize((packet.control.size() + 7) / 8);
-  std::memcpy(message.control.data(), packet.control.data(), packet.control.size());
-  message.control_bytes = packet.control.size();
-  message.payload_bytes = packet.payload_bytes;
-  message.cookie = packet.cookie;
-  message.posted = packet.payload_bytes > 0 && !network_.options().copies;
+  auto message = network_.make(LoopNetwork::Kind::packet, self_, peer(), rail());
+  message->control.resize((packet.control.size() + 7) / 8);
+  std::memcpy(message->control.data(), packet.control.data(), packet.control.size());
+  message->control_bytes = packet.control.size();
+  message->payload_bytes = packet.payload_bytes;
+  message->cookie = packet.cookie;
+  message->posted = packet.payload_bytes > 0 && !network_.options().copies;
   if (packet.payload_bytes > 0) {
-    message.payload = std::make_shared<LoopNetwork::Payload>(packet.payload, message.posted);
-    if (message.posted) posted_.push_back(message.payload);
+    message->payload = std::make_shared<LoopNetwork::Payload>(packet.payload, message->posted);
+    if (message->posted) posted_.push_back(message->payload);
   }
-  const bool posted = message.posted;
-  network_.send(peer(), std::move(message));
+  const bool posted = message->posted;
+  network_.send(std::move(message));
   return posted ? SendStatus::posted : SendStatus::done;
 }
 
-LoopNetwork::LoopNetwork(const LoopOptions& options, base::EventLoop* loop) : options_(options), loop_(loop) {}
+LoopNetwork::LoopNetwork(const LoopOptions& options, base::EventLoop* loop)
+    : options_(options),
+      loop_(loop),
+      messages_(std::make_unique<Messages>()),
+      boxes_(options.ranks),
+      timing_(loop != nullptr ? options.ranks : 0) {}
 LoopNetwork::~LoopNetwork() = default;
 
-LoopNetwork::Box& LoopNetwork::box(Rank rank) {
-  const std::lock_guard lock(mutex_);
-  auto& box = boxes_[rank.value()];
-  if (!box) box = std::make_unique<Box>();
-  return *box;
+LoopNetwork::Box& LoopNetwork::box(Rank rank) noexcept { return boxes_[rank.value()]; }
+
+LoopNetwork::Owned LoopNetwork::make(Kind kind, Rank from, Rank to, unsigned rail) {
+  return messages_->make(kind, from, to, rail);
+}
+
+/// What its receiver says when it has taken a packet.
+LoopNetwork::Owned LoopNetwork::answer_to(const Message& packet) {
+  Owned answer = make(Kind::taken, packet.to, packet.from, packet.rail);
+  answer->posted = packet.posted;
+  answer->cookie = packet.cookie;
+  return answer;
 }
 
 std::unique_ptr<Transport> LoopNetwork::attach(Rank rank, PacketSink& sink, std::function<void()> wake) {
@@ -365,17 +295,21 @@ std::unique_ptr<Transport> LoopNetwork::attach(Rank rank, PacketSink& sink, std:
   return std::make_unique<LoopTransport>(*this, rank, sink);
 }
 
+/// How long bytes take at the present rate.
+std::int64_t LoopNetwork::moving_ns(Rank from, Rank to, std::size_t bytes) {
+  double now = rate(is_near(from, to));
+  if (options_.rates != nullptr && bytes > 0) now = std::min(now, options_.rates->bytes_per_ns(from, to));
+  return static_cast<std::int64_t>(static_cast<double>(bytes) / now);
+}
+
 std::int64_t LoopNetwork::arrival_ns(Rank from, Rank to, unsigned rail, std::size_t bytes) {
-  const std::lock_guard lock(mutex_);
   Timing& timing = timing_[from.value()];
   std::int64_t when = loop_->now_ns();
   const bool near = is_near(from, to);
   if (rate(near) > 0) {
-    const bool is_slowed = options_.rates != nullptr && bytes > 0;
-    const double now = is_slowed ? std::min(rate(near), options_.rates->bytes_per_ns(from, to)) : rate(near);
     std::int64_t& free_ns = timing.egress_free_ns[near ? 1 : 0];
-    when = free_ns = std::max(when, free_ns) + static_cast<std::int64_t>(static_cast<double>(bytes) / now);
-    if (is_slowed) options_.rates->note_packet(from, to, when);
+    when = free_ns = std::max(when, free_ns) + moving_ns(from, to, bytes);
+    if (options_.rates != nullptr && bytes > 0) options_.rates->note_packet(from, to, when);
   }
   const auto spread = static_cast<std::uint64_t>(options_.latency_max_ns - options_.latency_min_ns);
   if (near) when += options_.host_latency_ns;
@@ -387,7 +321,6 @@ std::int64_t LoopNetwork::arrival_ns(Rank from, Rank to, unsigned rail, std::siz
 
 std::size_t LoopNetwork::unsent_bytes(Rank from) {
   if (loop_ == nullptr || options_.bytes_per_ns <= 0) return 0;
-  const std::lock_guard lock(mutex_);
   double bytes = 0;
   for (const bool near : {false, true}) {
     const std::int64_t left_ns = timing_[from.value()].egress_free_ns[near ? 1 : 0] - loop_->now_ns();
@@ -398,146 +331,93 @@ std::size_t LoopNetwork::unsent_bytes(Rank from) {
 
 /// Whether a message is lost. Of what a dead rank had in flight on a rail the first packets arrive; those that must be
 /// read from its memory cannot.
-bool LoopNetwork::is_lost(Rank to, const Message& message) {
+bool LoopNetwork::is_lost(const Message& message) {
   const bool lost = message.posted || loop_->random() % 2 == 0;
-  const std::lock_guard lock(mutex_);
   auto& torn = timing_[message.from.value()].torn;
-  const std::uint64_t rail = (std::uint64_t{to.value()} << 8) | message.rail;
+  const std::uint64_t rail = (std::uint64_t{message.to.value()} << 8) | message.rail;
   if (lost) torn.insert(rail);
   return torn.contains(rail);
 }
 
-void LoopNetwork::send(Rank to, Message message) {
-  Box& source = box(message.from);
+void LoopNetwork::send(Owned message) {
+  Box& source = box(message->from);
   {
     const std::lock_guard lock(source.mutex);
     if (source.dead) return;
-    if (source.stopped) {
-      source.held.emplace_back(to, std::move(message));
-      return;
-    }
+    if (source.stopped) return source.held.push(std::move(message));
   }
-  if (loop_ == nullptr) return deliver(to, std::move(message));
-  note_labour(message.from, to, message);
-  const std::int64_t when = arrival_ns(message.from, to, message.rail, message.payload_bytes + message.control_bytes);
-  if (options_.wire != nullptr) return carry(to, when, message);
-  auto shared = std::make_shared<Message>(std::move(message));
-  loop_->at(when, [this, to, shared] {
-    if (box(shared->from).dead && is_lost(to, *shared)) return;
-    receive(to, std::move(*shared));
+  if (loop_ == nullptr) return deliver(std::move(message));
+  note_labour(message->from, message->to, *message);
+  const std::int64_t when = arrival_ns(message->from, message->to, message->rail, message->bytes());
+  if (options_.wire != nullptr) return carry(when, *message);
+  at(when, std::move(message), [](LoopNetwork& network, Owned arrived) {
+    if (!network.box(arrived->from).dead || !network.is_lost(*arrived)) network.receive(std::move(arrived));
   });
 }
 
+/// Goes on with the message at a date. One whose date does not come belongs to `messages_` all the same.
+void LoopNetwork::at(std::int64_t when_ns, Owned message, void (*go_on)(LoopNetwork&, Owned)) {
+  message->go_on = go_on;
+  loop_->at(when_ns, [this, waiting = message.release()] { waiting->go_on(*this, Owned(waiting)); });
+}
+
 /// Gives it to the wire. The answer to a packet costs no message: it is known when the packet will be there.
-void LoopNetwork::carry(Rank to, std::int64_t when_ns, const Message& message) {
-  options_.wire->carry(to, when_ns, message.to_bytes(options_.bulk_travels ? SIZE_MAX : options_.eager_bytes));
-  if (message.kind == Message::Kind::packet)
-    loop_->at(when_ns, [this, self = message.from, answer = message.taken_by(to)] { deliver(self, answer); });
-}
-
-/// The message for another process, without pieces of more than `most_piece_bytes`.
-std::string LoopNetwork::Message::to_bytes(std::size_t most_piece_bytes) const {
-  internal::ByteWriter writer;
-  writer.u8(static_cast<std::uint8_t>(kind)).u32(from.value()).u32(rail);
-  writer.text({reinterpret_cast<const char*>(control.data()), control_bytes});
-  const std::span<const iovec> pieces = payload == nullptr ? std::span<const iovec>() : payload->pieces();
-  writer.u32(base::narrow<std::uint32_t>(pieces.size()));
-  for (const iovec& piece : pieces) {
-    const bool travels = piece.iov_len <= most_piece_bytes;
-    writer.u64(piece.iov_len).u8(travels ? 1 : 0);
-    if (travels) writer.raw({static_cast<const char*>(piece.iov_base), piece.iov_len});
-  }
-  return writer.take();
-}
-
-base::Result<LoopNetwork::Message> LoopNetwork::Message::of_bytes(std::string_view bytes, const LoopOptions& options) {
-  internal::ByteReader reader(bytes);
-  Message message;
-  message.kind = static_cast<Kind>(reader.u8());
-  message.from = Rank(reader.u32());
-  message.rail = reader.u32();
-  const std::string_view control = reader.text(bytes.size());
-  message.control.resize((control.size() + 7) / 8);
-  if (!control.empty()) std::memcpy(message.control.data(), control.data(), control.size());
-  message.control_bytes = control.size();
-  const std::size_t most_bytes = std::max(options.segment_bytes, options.payload_bytes);
-  std::vector<std::pair<std::size_t, std::string_view>> pieces;  // a length, and what has come
-  std::size_t come = 0;
-  for (std::uint32_t left = reader.u32(); left > 0 && reader.ok(); --left) {
-    const std::size_t length = reader.u64();
-    if (length > most_bytes - message.payload_bytes) break;
-    message.payload_bytes += length;
-    pieces.emplace_back(length, reader.u8() != 0 ? reader.raw(length) : std::string_view());
-    come += pieces.back().second.size();
-  }
-  if (!reader.finished() || message.kind > Kind::refused || message.from.value() >= options.ranks ||
-      message.rail >= options.rails)
-    return base::Error{base::ErrorCode::malformed, "a message of another process does not follow its format"};
-  Bytes content(come);
-  std::vector<iovec> places;
-  std::byte* at = content.data();
-  for (const auto& [length, piece] : pieces) {
-    places.push_back({piece.empty() ? nullptr : at, length});
-    at = std::copy_n(reinterpret_cast<const std::byte*>(piece.data()), piece.size(), at);
-  }
-  message.payload = std::make_shared<Payload>(std::move(content), std::move(places));
-  return message;
+void LoopNetwork::carry(std::int64_t when_ns, const Message& message) {
+  options_.wire->carry(message.to, when_ns, message.to_bytes(options_.bulk_travels ? SIZE_MAX : options_.eager_bytes));
+  if (message.kind == Kind::packet) deliver_at(when_ns, answer_to(message));
 }
 
 base::Result<void> LoopNetwork::arrive(Rank to, std::string_view message) {
-  auto read = Message::of_bytes(message, options_);
-  if (!read) return read.error();
-  receive(to, std::move(read).value());
+  Owned arrived = make(Kind::packet, to, to);
+  if (auto read = arrived->read(message, options_); !read) return read;
+  receive(std::move(arrived));
   return {};
 }
 
 std::optional<std::string> LoopNetwork::refusal(Rank left, std::string_view message) {
-  if (internal::ByteReader(message).u8() != static_cast<std::uint8_t>(Message::Kind::packet)) return {};
-  Message answer;
-  answer.kind = Message::Kind::refused;
-  answer.from = left;
-  return answer.to_bytes(0);
+  if (internal::ByteReader(message).u8() != static_cast<std::uint8_t>(Kind::packet)) return {};
+  Messages own;
+  return own.make(Kind::refused, left, left)->to_bytes(0);
+}
+
+void LoopNetwork::note_labour(Rank rank, Rank other, const Message& message) {
+  if (options_.labour == nullptr || message.kind != Kind::packet) return;
+  options_.labour->note_packet(rank, message.bytes(), is_near(rank, other));
 }
 
 /// Delivers a message whose last byte arrives now, unless the receiver is still busy with others: then behind them.
-void LoopNetwork::note_labour(Rank rank, Rank other, const Message& message) {
-  if (options_.labour == nullptr || message.kind != Message::Kind::packet) return;
-  options_.labour->note_packet(rank, message.payload_bytes + message.control_bytes, is_near(rank, other));
-}
-
-void LoopNetwork::receive(Rank to, Message message) {
-  note_labour(to, message.from, message);
+void LoopNetwork::receive(Owned message) {
+  note_labour(message->to, message->from, *message);
   std::int64_t when = loop_->now_ns();
   if (options_.receives_one_by_one) {
-    const std::lock_guard lock(mutex_);
-    const bool near = is_near(message.from, to);
-    std::int64_t& free_ns = timing_[to.value()].ingress_free_ns[near ? 1 : 0];
-    const auto bytes = static_cast<double>(message.payload_bytes + message.control_bytes);
+    const bool near = is_near(message->from, message->to);
+    std::int64_t& free_ns = timing_[message->to.value()].ingress_free_ns[near ? 1 : 0];
     // Two messages never end at one time: the loop orders by time alone.
-    when = free_ns = std::max(when, free_ns + 1 + static_cast<std::int64_t>(bytes / rate(near)));
+    when = free_ns = std::max(when, free_ns + 1 + moving_ns(message->from, message->to, message->bytes()));
+    if (options_.rates != nullptr) options_.rates->note_packet(message->from, message->to, when);
   }
-  if (when <= loop_->now_ns()) return deliver(to, std::move(message));
-  auto shared = std::make_shared<Message>(std::move(message));
-  loop_->at(when, [this, to, shared] { deliver(to, std::move(*shared)); });
+  if (when <= loop_->now_ns()) return deliver(std::move(message));
+  deliver_at(when, std::move(message));
 }
 
-void LoopNetwork::deliver(Rank to, Message message) {
+void LoopNetwork::deliver_at(std::int64_t when_ns, Owned message) {
+  at(when_ns, std::move(message), [](LoopNetwork& network, Owned come) { network.deliver(std::move(come)); });
+}
+
+void LoopNetwork::deliver(Owned message) {
+  const bool is_packet = message->kind == Kind::packet;
   {
-    Box& target = box(to);
+    Box& target = box(message->to);
     const std::lock_guard lock(target.mutex);  // also while it is woken: a receiver that goes waits for that
     if (target.dead) return;
     if (!target.gone) {
-      target.inbox.push_back(std::move(message));
+      target.inbox.push(std::move(message));
       if (target.wake) target.wake();
       return;
     }
   }
-  if (message.kind != Message::Kind::packet) return;
   // Refuses like a socket whose listener has gone, behind what was sent before.
-  Message refusal;
-  refusal.kind = Message::Kind::refused;
-  refusal.from = to;
-  send(message.from, std::move(refusal));
+  if (is_packet) send(make(Kind::refused, message->to, message->from));
 }
 
 void LoopNetwork::kill(Rank rank) {
@@ -565,24 +445,20 @@ bool LoopNetwork::is_dead(Rank rank) {
 }
 
 void LoopNetwork::report_death(Rank dead, Rank to) {
-  Message message;
-  message.kind = Message::Kind::failed;
-  message.from = dead;
-  if (loop_ == nullptr) return deliver(to, std::move(message));
-  const std::int64_t when = arrival_ns(dead, to, 0, 0) + options_.latency_max_ns;
-  auto shared = std::make_shared<Message>(std::move(message));
-  loop_->at(when, [this, to, shared] { deliver(to, std::move(*shared)); });
+  Owned message = make(Kind::failed, dead, to);
+  if (loop_ == nullptr) return deliver(std::move(message));
+  deliver_at(arrival_ns(dead, to, 0, 0) + options_.latency_max_ns, std::move(message));
 }
 
 void LoopNetwork::stop(Rank rank, bool stopped) {
   Box& target = box(rank);
-  std::deque<std::pair<Rank, Message>> held;
+  Queue held;
   {
     const std::lock_guard lock(target.mutex);
     target.stopped = stopped;
-    if (!stopped) held.swap(target.held);
+    if (!stopped) std::swap(held, target.held);
   }
-  for (auto& [to, message] : held) send(to, std::move(message));
+  while (Owned message = held.pop()) send(std::move(message));
   const std::lock_guard lock(target.mutex);
   if (!stopped && target.wake) target.wake();
 }

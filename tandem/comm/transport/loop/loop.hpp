@@ -2,10 +2,8 @@
 // failures.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -13,8 +11,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "tandem/base/event_loop.hpp"
@@ -104,17 +100,29 @@ class LoopNetwork {
  private:
   friend class LoopTransport;
   friend class LoopLink;
+  enum class Kind : std::uint8_t { packet, taken, failed, closed, refused };
   struct Message;
+  class Messages;
   class Payload;
+  class Queue;
   struct Box;
+  struct Timing;
+  struct TakeBack {
+    void operator()(Message* message) const noexcept;
+  };
+  using Owned = std::unique_ptr<Message, TakeBack>;
 
-  Box& box(Rank rank);
-  void send(Rank to, Message message);
-  void carry(Rank to, std::int64_t when_ns, const Message& message);
-  void receive(Rank to, Message message);
-  void deliver(Rank to, Message message);
+  Box& box(Rank rank) noexcept;
+  Owned make(Kind kind, Rank from, Rank to, unsigned rail = 0);
+  Owned answer_to(const Message& packet);
+  void send(Owned message);
+  void carry(std::int64_t when_ns, const Message& message);
+  void receive(Owned message);
+  void at(std::int64_t when_ns, Owned message, void (*go_on)(LoopNetwork&, Owned));
+  void deliver_at(std::int64_t when_ns, Owned message);
+  void deliver(Owned message);
   bool is_dead(Rank rank);
-  bool is_lost(Rank to, const Message& message);
+  bool is_lost(const Message& message);
   std::atomic<std::uint64_t>& word(Rank from, Rank to);
   void report_death(Rank dead, Rank to);
   void note_labour(Rank rank, Rank other, const Message& message);
@@ -124,22 +132,16 @@ class LoopNetwork {
   }
   double rate(bool is_near) const noexcept { return is_near ? options_.host_bytes_per_ns : options_.bytes_per_ns; }
   std::size_t unsent_bytes(Rank from);
+  std::int64_t moving_ns(Rank from, Rank to, std::size_t bytes);
   std::int64_t arrival_ns(Rank from, Rank to, unsigned rail, std::size_t bytes);
 
   LoopOptions options_;
   base::EventLoop* loop_;
-  std::mutex mutex_;  ///< guards boxes_ and words_ (the maps), timing_
-  std::unordered_map<std::uint32_t, std::unique_ptr<Box>> boxes_;
+  const std::unique_ptr<Messages> messages_;
+  std::vector<Box> boxes_;                                             ///< by rank
+  std::vector<Timing> timing_;                                         ///< by rank, with an event loop: of its thread
+  std::mutex mutex_;                                                   ///< guards words_ (the map)
   std::map<std::pair<Rank, Rank>, std::atomic<std::uint64_t>> words_;  ///< by sender and receiver
-  struct Timing {
-    // To and from ranks of other hosts, and of the same one.
-    std::array<std::int64_t, 2> egress_free_ns{};
-    std::array<std::int64_t, 2> ingress_free_ns{};
-    std::unordered_map<std::uint64_t, std::int64_t> last_ns;  ///< by destination and rail
-    /// Destinations and rails for which something of this dead rank was lost.
-    std::unordered_set<std::uint64_t> torn = {};
-  };
-  std::unordered_map<std::uint32_t, Timing> timing_;
 };
 
 }  // namespace tandem::comm

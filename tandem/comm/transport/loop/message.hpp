@@ -1,0 +1,119 @@
+// tandem/comm/transport/loop/message.hpp: what a simulated network carries, and the memory of its messages.
+#pragma once
+
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tandem/base/spin_lock.hpp"
+#include "tandem/comm/transport/loop/loop.hpp"
+
+namespace tandem::comm {
+
+/// A payload on its way. The receiver reads it from the sender's memory, as a network card does; if the sender
+/// closes the link first, it is copied: what has left a rank arrives, and so does what the rank sends behind it.
+class LoopNetwork::Payload {
+ public:
+  Payload(std::span<const iovec> pieces, bool stays_with_sender);
+  /// From another process: pieces without an address have stayed there.
+  Payload(std::vector<std::byte> content, std::vector<iovec> pieces)
+      : pieces_(std::move(pieces)), copy_(std::move(content)) {}
+  std::span<const iovec> pieces() const noexcept { return pieces_; }
+  /// Pieces of more than `most` bytes stay as they are.
+  void read(std::span<const iovec> to, std::size_t most);
+  /// Copies what the sender will not keep.
+  void leave_sender();
+
+ private:
+  std::mutex mutex_;
+  std::vector<iovec> pieces_;    ///< in the sender's memory, or what has come of them from another process
+  std::vector<std::byte> copy_;  ///< without `pieces_`, or that which they point to
+};
+
+struct LoopNetwork::Message {
+  Kind kind = Kind::packet;
+  Rank from{0};
+  Rank to{0};
+  unsigned rail = 0;
+  std::vector<std::uint64_t> control = {};  ///< aligned to 8 bytes
+  std::size_t control_bytes = 0;
+  std::shared_ptr<Payload> payload = nullptr;
+  std::size_t payload_bytes = 0;
+  std::uint64_t cookie = 0;
+  bool posted = false;  ///< the payload stays in the sender's memory until it is taken
+  void (*go_on)(LoopNetwork& network, Owned message) = nullptr;  ///< what `at` waits with
+  Messages& all;                                                 ///< which it belongs to
+  Message* next = nullptr;                                       ///< in a queue, or among unused messages
+
+  explicit Message(Messages& own) : all(own) {}
+
+  std::size_t bytes() const noexcept { return control_bytes + payload_bytes; }
+  std::string to_bytes(std::size_t most_piece_bytes) const;
+  base::Result<void> read(std::string_view bytes, const LoopOptions& options);
+};
+
+/// Messages in the order in which they came. Not thread-safe.
+class LoopNetwork::Queue {
+ public:
+  bool empty() const noexcept { return first_ == nullptr; }
+  void push(Owned message) noexcept {
+    Message* const added = message.release();
+    added->next = nullptr;
+    (empty() ? first_ : last_->next) = added;
+    last_ = added;
+  }
+  /// Null: it is empty.
+  Owned pop() noexcept {
+    Message* const taken = first_;
+    if (taken != nullptr) first_ = taken->next;
+    return Owned(taken);
+  }
+  void clear() noexcept {
+    while (pop()) continue;
+  }
+
+ private:
+  Message* first_ = nullptr;
+  Message* last_ = nullptr;
+};
+
+/// All messages of the network, which are used again. Thread-safe.
+class LoopNetwork::Messages {
+ public:
+  Owned make(Kind kind, Rank from, Rank to, unsigned rail = 0) {
+    Message* made = nullptr;
+    {
+      const std::lock_guard guard(lock_);
+      made = unused_ != nullptr ? std::exchange(unused_, unused_->next) : &all_.emplace_back(*this);
+    }
+    made->kind = kind;
+    made->from = from;
+    made->to = to;
+    made->rail = rail;
+    made->control_bytes = made->payload_bytes = 0;
+    made->cookie = 0;
+    made->posted = false;
+    return Owned(made);
+  }
+  void take_back(Message& message) noexcept {
+    message.payload.reset();
+    const std::lock_guard guard(lock_);
+    message.next = std::exchange(unused_, &message);
+  }
+
+ private:
+  base::SpinLock lock_;
+  std::deque<Message> all_;
+  Message* unused_ = nullptr;
+};
+
+}  // namespace tandem::comm
