@@ -17,13 +17,14 @@ namespace {
 
 constexpr std::string_view argument_prefix = "--tandem.";
 constexpr std::string_view variable_prefix = "TANDEM_";
+constexpr std::string_view override_variable = "TANDEM_OVERRIDE";
 
-/// Variables that CMake and environment modules set for any package, to say where it is installed, and that of
-/// `audits`. No option may have these names.
+/// Variables that CMake and environment modules set for any package, to say where it is installed, and those of
+/// `audits` and of overrides. No option may have these names.
 constexpr std::string_view package_variables[] = {
     "TANDEM_ROOT",   "TANDEM_HOME",        "TANDEM_DIR",    "TANDEM_VERSION", "TANDEM_PREFIX",  "TANDEM_PATH",
     "TANDEM_BASE",   "TANDEM_BIN",         "TANDEM_LIB",    "TANDEM_INC",     "TANDEM_INCLUDE", "TANDEM_LIBRARY",
-    "TANDEM_LIBDIR", "TANDEM_INCLUDE_DIR", "TANDEM_SOURCE", "TANDEM_SRC",     "TANDEM_AUDIT"};
+    "TANDEM_LIBDIR", "TANDEM_INCLUDE_DIR", "TANDEM_SOURCE", "TANDEM_SRC",     "TANDEM_AUDIT",   override_variable};
 
 Error at(std::string_view where, const Error& error) {
   return {error.code, fmt::format("{}: {}", where, error.message)};
@@ -61,6 +62,7 @@ std::string_view name_of(Origin origin) noexcept {
     case Origin::environment: return "environment";
     case Origin::command_line: return "command line";
     case Origin::program: return "program";
+    case Origin::override_variable: return "override";
   }
   return "unknown";
 }
@@ -99,7 +101,26 @@ Result<Config> Config::load(const Registry& registry, const ConfigSources& sourc
   }
   if (auto done = config.read_environment(sources); !done) return done.error();
   if (auto done = config.read_arguments(sources.arguments); !done) return done.error();
+  if (auto done = config.read_overrides(sources); !done) return done.error();
   return config;
+}
+
+Result<void> Config::read_overrides(const ConfigSources& sources) {
+  for (const auto& [variable, text] : sources.environment) {
+    if (variable != override_variable) continue;
+    for (std::string_view left = text; !left.empty();) {
+      const std::string_view word = left.substr(0, left.find(' '));
+      left.remove_prefix(std::min(word.size() + 1, left.size()));
+      if (word.empty()) continue;
+      const auto equals = word.find('=');
+      if (equals == std::string_view::npos)
+        return Error{ErrorCode::invalid_argument,
+                     fmt::format("{}: {}: write NAME=VALUE for each option, with spaces between", variable, word)};
+      auto done = set(word.substr(0, equals), word.substr(equals + 1), Origin::override_variable, variable);
+      if (!done) return at(variable, done.error());
+    }
+  }
+  return {};
 }
 
 Result<void> Config::read_environment(const ConfigSources& sources) {
@@ -160,6 +181,7 @@ Result<void> Config::set(std::string_view name, std::string_view text, Origin or
     return Error{ErrorCode::not_found, fmt::format("there is no option '{}'{}", name, suggestion(name, ""))};
   auto value = found->option.parse(text);
   if (!value) return value.error();
+  if (found->origin == Origin::override_variable && origin != Origin::override_variable) return {};
   found->value = std::move(value).value();
   found->origin = origin;
   found->where = std::move(where);

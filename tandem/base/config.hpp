@@ -17,9 +17,9 @@
 namespace tandem::base {
 
 /// Where a value came from; a later one overrides an earlier one.
-enum class Origin { default_value, file, environment, command_line, program };
+enum class Origin { default_value, file, environment, command_line, program, override_variable };
 
-/// The name: "default", "file", "environment", "command line", "program".
+/// The name: "default", "file", "environment", "command line", "program", "override".
 std::string_view name_of(Origin origin) noexcept;
 
 /// Names and values of environment variables.
@@ -69,6 +69,7 @@ class Config {
 
   /// Defaults, overridden by the toml file, by TANDEM_NAME, by --tandem.name=value (a boolean may leave out =value).
   /// Arguments that do not begin with --tandem. are the program's and are left alone, as is everything after "--".
+  /// TANDEM_OVERRIDE="NAME=VALUE NAME=VALUE" beats all of them, and what the program sets later.
   /// Errors: an unknown name (not_found, with the nearest known one), a value that its option refuses
   /// (invalid_argument, with what is accepted), a file that cannot be read or is another user's (io) or is not TOML
   /// (malformed, with the line). All name the place.
@@ -82,7 +83,8 @@ class Config {
   std::int64_t get_bytes(std::string_view name) const;
   Origin origin(std::string_view name) const;
 
-  /// Gives one option another value, as a person writes it. Errors: as for load().
+  /// Gives one option another value, as a person writes it; one that TANDEM_OVERRIDE names keeps its own. Errors: as
+  /// for load().
   Result<void> set(std::string_view name, std::string_view text, Origin origin = Origin::program,
                    std::string where = {});
 
@@ -97,6 +99,7 @@ class Config {
   ConfigEntry* find(std::string_view name) noexcept;
   std::string suggestion(std::string_view word, std::string_view prefix) const;
   Result<void> read_environment(const ConfigSources& sources);
+  Result<void> read_overrides(const ConfigSources& sources);
   Result<void> read_arguments(std::span<const std::string> arguments);
   Result<void> read_argument(const std::string& argument);
 

@@ -8,10 +8,13 @@
 #include <fstream>
 #include <random>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace tandem::base::config_test {
 namespace {
+
+using testing::HasSubstr;
 
 Registry example_registry() {
   Registry registry;
@@ -116,6 +119,20 @@ TEST_F(ConfigTest, TheProgramOverridesAll) {
   EXPECT_EQ(config.origin("window"), Origin::program);
   EXPECT_FALSE(config.set("window", "none"));
   EXPECT_EQ(config.get_int("window"), 7);
+}
+
+TEST_F(ConfigTest, AnOverrideBeatsTheProgram) {
+  auto loaded = load({"--tandem.window=5"}, {{"TANDEM_OVERRIDE", "sched=eager  window=3"}, {"TANDEM_WINDOW", "4"}});
+  ASSERT_TRUE(loaded.ok()) << loaded.error().message;
+  Config& config = loaded.value();
+  EXPECT_TRUE(config.set("window", "7"));
+  EXPECT_FALSE(config.set("window", "none"));
+  EXPECT_EQ(config.get_int("window"), 3);
+  EXPECT_EQ(config.get_string("sched"), "eager");
+  EXPECT_EQ(name_of(config.origin("sched")), "override");
+  EXPECT_THAT(message({}, {{"TANDEM_OVERRIDE", "sched"}}), HasSubstr("TANDEM_OVERRIDE: sched: write NAME=VALUE"));
+  EXPECT_THAT(message({}, {{"TANDEM_OVERRIDE", "sched=nonsense"}}), HasSubstr("TANDEM_OVERRIDE"));
+  EXPECT_THAT(message({}, {{"TANDEM_OVERRIDE", "schde=lws"}}), HasSubstr("schde"));
 }
 
 TEST_F(ConfigTest, OnlyOurArgumentsAreConsumedAndNoneAfterTwoDashes) {
