@@ -245,6 +245,11 @@ Option Subcommand::add_flag(const std::string& name, bool& value, const std::str
   return Option(app_->add_flag(name, value, help));
 }
 
+Option Subcommand::add_flag(const std::string& name, std::string& value, const std::string& alone,
+                            const std::string& help) {
+  return Option(app_->add_flag(name + "{" + alone + "}", value, help));
+}
+
 void Subcommand::also_accept(const std::string& word, const std::string& name) { accepted_words()[app_][word] = name; }
 
 void Subcommand::take_program(const std::string& help) {

@@ -67,6 +67,8 @@ class Subcommand {
     return add(name, &value, help);
   }
   Option add_flag(const std::string& name, bool& value, const std::string& help = "");
+  /// A flag that may have a value behind a =; without one, `value` is `alone`.
+  Option add_flag(const std::string& name, std::string& value, const std::string& alone, const std::string& help);
   /// Accepts `word` for the option `name`, as other launchers spell it: a word of several letters behind one dash.
   void also_accept(const std::string& word, const std::string& name);
 

@@ -58,7 +58,10 @@ void Runtime::say_once_that_nobody_owns_data() {
 
 unsigned Runtime::worker_count() const noexcept { return static_cast<unsigned>(core_->world().machine.workers.size()); }
 
-bool Runtime::is_simulated() const noexcept { return runtime::VirtualPlace::current() != nullptr; }
+bool Runtime::is_simulated() const noexcept {
+  const runtime::VirtualPlace* const place = runtime::VirtualPlace::current();
+  return place != nullptr && !place->computes();
+}
 
 std::string Runtime::option(std::string_view name) const {
   for (const base::ConfigEntry& entry : config_->entries())

@@ -723,8 +723,9 @@ class Runtime {
   /// @{
 
   unsigned worker_count() const noexcept;  ///< of this process, including the calling thread if it runs tasks
-  /// Whether `tandem simulate` runs the program: then kernels do not run, so data has no values to decide by. A loop
-  /// that ends when something converges makes a fixed number of steps instead.
+  /// Whether `tandem simulate` runs the program without its kernels, so that data has no values to decide by: a loop
+  /// that ends when something converges makes a fixed number of steps instead. With `--execute` data has values, and
+  /// this is false.
   bool is_simulated() const noexcept;
   /// The value of an option, as text: `option("sched")`. Throws UsageError for a name that does not exist.
   std::string option(std::string_view name) const;

@@ -316,6 +316,7 @@ void Runtime::start_virtually(const Options& program) {
   options.watchdog_ns = 0;  // the simulation sees when nothing goes on
   options.emulation = program.emulation ? program.emulation : place.emulation();
   options.modelled_host = &place.host();
+  options.modelled_memory = place.memory();
   core_ = std::make_unique<runtime::RuntimeCore>(std::move(world), options);
   flow_ = std::make_unique<dist::ProgramFlow>(*core_);
   connect_trace();

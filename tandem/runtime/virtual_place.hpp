@@ -57,8 +57,12 @@ class VirtualPlace {
   virtual std::unique_ptr<comm::Endpoint> open_endpoint(const comm::EndpointOptions& options, base::Log& log) = 0;
   /// How long kernels take there.
   virtual Emulation emulation() = 0;
+  /// Whether all kernels run there, so that data has its values.
+  virtual bool computes() const noexcept = 0;
   /// The rank's cores there.
   virtual ModelledHost& host() = 0;
+  /// The memory that kernels and messages share there; null: they do not.
+  virtual ModelledMemory* memory() noexcept = 0;
 
  private:
   static constinit inline thread_local VirtualPlace* current_ = nullptr;

@@ -4,14 +4,18 @@
 #include <array>
 #include <cmath>
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "tandem/base/number_of.hpp"
+#include "tandem/base/owned_file.hpp"
 #include "tandem/base/suggest.hpp"
 #include "tandem/base/toml_file.hpp"
 #include "tandem/base/units.hpp"
+#include "tandem/model/contention/machine_file.hpp"
+#include "tandem/model/contention/platforms.hpp"
 #include "tandem/runtime/machine/machine_file.hpp"
 
 namespace tandem::sim {
@@ -140,6 +144,30 @@ Result<void> take_machine(const std::filesystem::path& file, Platform& platform)
   return {};
 }
 
+/// Takes how kernels and messages share memory: a machine of the thesis, or a file of `tandem contention fit`.
+Result<void> take_contention(const std::filesystem::path& folder, const base::TomlValue& value, std::string_view file,
+                             Platform& platform) {
+  namespace contention = model::contention;
+  if (const contention::Platform* const known = contention::find_platform(value.text)) {
+    platform.contention = {.machine = contention::soften(known->machine), .cores = known->cores_per_socket};
+    return {};
+  }
+  constexpr std::size_t most_bytes = std::size_t{16} << 20;
+  const auto opened = base::OwnedFile::open(folder / value.text, base::Owners::anyone);
+  const auto text = opened.ok() ? opened.value().text(most_bytes) : Result<std::string>(opened.error());
+  if (!text.ok()) {
+    std::vector<std::string_view> names;
+    for (const contention::Platform& known : contention::platforms()) names.push_back(known.name);
+    return Error{ErrorCode::malformed,
+                 fmt::format("{}:{}: contention = {} is none of the machines {}, and as a file: {}", file, value.line,
+                             value.text, fmt::join(names, ", "), text.error().message)};
+  }
+  auto machine = contention::parse_machine(text.value(), (folder / value.text).string());
+  if (!machine.ok()) return machine.error();
+  platform.contention = std::move(machine).value();
+  return {};
+}
+
 Result<DescribedPlatform> platform_of(const std::vector<base::TomlValue>& values, std::string_view file,
                                       const std::filesystem::path& folder) {
   DescribedPlatform described;
@@ -151,6 +179,11 @@ Result<DescribedPlatform> platform_of(const std::vector<base::TomlValue>& values
     }
   for (const base::TomlValue& value : values) {
     if (value.name == "machine" || value.name == "models") continue;
+    if (value.name == "contention") {
+      if (const auto taken = take_contention(folder, value, file, described.platform); !taken.ok())
+        return taken.error();
+      continue;
+    }
     const auto of_kernel = kernel_key(value.name);
     if (!of_kernel) {
       if (const auto taken = take(keys_of(described), value.name, value, file); !taken.ok()) return taken.error();

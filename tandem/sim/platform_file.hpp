@@ -50,6 +50,8 @@ struct DescribedPlatform {
 ///     wake = "8us"             # to wake a worker that sleeps,
 ///     packet = "900ns"         # and to send or receive a packet;
 ///     copy = 2.5               # GB/s at which a core copies what ranks of a node send each other
+///     contention = "henri"     # how kernels and messages share memory: a machine of the thesis, or a file, from this
+///                              # file's folder (`tandem contention fit`)
 ///     node_spread = 0.02       # of the speeds of nodes: standard deviation, relative
 ///     run_spread = 0.01        # of a whole run
 ///     [kernels.gemm.cpu]       # of codelet gemm on workers of kind cpu: else what was learnt

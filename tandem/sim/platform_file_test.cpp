@@ -3,12 +3,14 @@
 
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tandem/model/contention/platforms.hpp"
 #include "tandem/runtime/machine/machine_file.hpp"
 
 namespace tandem::sim::platform_file_test {
@@ -78,6 +80,26 @@ TEST(PlatformFile, ANodeIsAMachine) {
   EXPECT_EQ(platform.value().platform.latency_ns, 20'000);
   EXPECT_EQ(platform.value().platform.bytes_per_ns, 7) << "what the platform itself says goes before";
   EXPECT_FALSE(parse_platform("machine = \"missing.toml\"", "a.toml", folder).ok());
+  std::filesystem::remove_all(folder);
+}
+
+TEST(PlatformFile, KernelsAndMessagesMayShareMemory) {
+  EXPECT_FALSE(parsed("name = \"a\"").platform.contention.has_value());
+  const model::contention::Platform& henri = *model::contention::find_platform("henri");
+  const auto known = parsed("contention = \"henri\"").platform.contention;
+  ASSERT_TRUE(known.has_value());
+  EXPECT_EQ(known->machine.local.bus.alpha, henri.machine.local.alpha);
+  EXPECT_EQ(known->cores, henri.cores_per_socket);
+  const std::filesystem::path folder = testing::TempDir() + "platform_file_test_contention";
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder / "own.toml") << to_text(*known);
+  const auto own = parse_platform("contention = \"own.toml\"", "a.toml", folder);
+  ASSERT_TRUE(own.ok()) << own.error().message;
+  EXPECT_EQ(own.value().platform.contention->machine.local.bus.alpha, henri.machine.local.alpha);
+  std::ofstream(folder / "own.toml") << "nothing = 3\n";
+  EXPECT_FALSE(parse_platform("contention = \"own.toml\"", "a.toml", folder).ok());
+  EXPECT_THAT(error_of("contention = \"hneri\""),
+              HasSubstr("a.toml:1: contention = hneri is none of the machines billy"));
   std::filesystem::remove_all(folder);
 }
 

@@ -14,16 +14,21 @@
 #include "tandem/comm/transport/loop/loop.hpp"
 #include "tandem/runtime/virtual_place.hpp"
 #include "tandem/sim/job.hpp"
+#include "tandem/sim_rank/node_memories.hpp"
 
 namespace tandem::sim {
 
 struct Simulation::Parts : comm::LoopLabour {
   explicit Parts(Options given)
-      : options(std::move(given)), job(options.seed), network(network_here(), &job.loop()) {}
+      : options(std::move(given)),
+        job(options.seed),
+        memories(options.platform, job.loop(), 0, options.platform.ranks),
+        network(network_here(), &job.loop()) {}
 
   comm::LoopOptions network_here() {
-    comm::LoopOptions network_options = network_of(options.platform);
+    comm::LoopOptions network_options = network_of(options.platform, options.execution);
     network_options.labour = this;
+    if (!memories.empty()) network_options.rates = &memories;
     return network_options;
   }
   void note_packet(comm::Rank rank, std::size_t bytes, bool is_near) override;
@@ -32,11 +37,12 @@ struct Simulation::Parts : comm::LoopLabour {
     kernels.emplace(task.codelet);
     if (auto known = options.kernels(task)) return *std::move(known);
     without_model.emplace(task.codelet);
-    return {};
+    return {.computes = options.execution == Execution::all};
   }
 
   const Options options;
   Job job;
+  NodeMemories memories;
   comm::LoopNetwork network;
   std::set<std::string, std::less<>> kernels, without_model;
   std::uint64_t kernels_begun = 0;
@@ -74,6 +80,8 @@ class Simulation::Place final : public runtime::VirtualPlace {
     };
   }
   runtime::ModelledHost& host() override { return host_; }
+  runtime::ModelledMemory* memory() noexcept override { return parts_.memories.of(rank_); }
+  bool computes() const noexcept override { return parts_.options.execution == Execution::all; }
 
  private:
   Parts& parts_;

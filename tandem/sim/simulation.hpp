@@ -16,16 +16,17 @@ namespace tandem::sim {
 /// schedulers and the communication library. A program that constructs a `Runtime` needs no change: the runtime finds
 /// its place (`runtime::VirtualPlace`). Ranks share global variables.
 ///
-/// Kernels do not run: they take the time that `kernels` says, and nobody computes their data. Messages of more than
-/// 16 KiB take their time, but carry nothing, so memory is used for what the program itself touches.
+/// Kernels take the time that `kernels` says. Unless it says so, they do not run, and nobody computes their data; where
+/// none runs, messages of more than 16 KiB carry nothing, so memory is used for what the program itself touches.
 ///
 /// Threads: one, and one simulation at a time.
 class Simulation {
  public:
   struct Options {
     Platform platform = {};
-    KernelTimes kernels = {};  ///< durations; a kernel without one ends the simulation with an error
-    std::uint64_t seed = 1;    ///< durations, and the order of what happens at the same time
+    KernelTimes kernels = {};               ///< durations; a kernel without one ends the simulation with an error
+    std::uint64_t seed = 1;                 ///< durations, and the order of what happens at the same time
+    Execution execution = Execution::none;  ///< as `kernels` says
     std::function<void(std::int64_t now_ns)> progress = {};  ///< called now and then, with the virtual time
   };
   explicit Simulation(Options options);

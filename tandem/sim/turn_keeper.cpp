@@ -113,7 +113,8 @@ void TurnKeeper::greet(Lines::iterator stranger) {
   rank.line = std::move(stranger->second);
   strangers_.erase(stranger);
   ranks_by_descriptor_.emplace(rank.line->descriptor(), number);
-  if (!rank.line->send(TurnKind::welcome, encode(RankPlace{options_.platform, number, options_.seed}))) end(number);
+  const RankPlace place{options_.platform, number, options_.seed, options_.execution, options_.host_speed};
+  if (!rank.line->send(TurnKind::welcome, encode(place))) end(number);
 }
 
 /// Takes what a rank has said. Its process has ended when its connection has.

@@ -32,6 +32,8 @@ class TurnKeeper {
     Platform platform = {};
     KernelTimes kernels = {};
     std::uint64_t seed = 1;
+    Execution execution = Execution::none;                   ///< as `kernels` says
+    double host_speed = 0;                                   ///< see `RankPlace`
     std::function<void(std::int64_t now_ns)> progress = {};  ///< called when time goes on
   };
   /// Listens for ranks at `name`. Errors: io.

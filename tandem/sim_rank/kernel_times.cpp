@@ -70,6 +70,8 @@ runtime::EmulatedWork DrawnTimes::draw(const KernelTime& time, std::uint64_t kin
   const double mean_ns = known_ns * node_factor_ * factor(part_of(time.mean_error_ns, known_ns), shared);
   runtime::EmulatedWork work(std::llround(mean_ns * factor(part_of(time.deviation_ns, known_ns), state_)));
   work.slow_down = &time.slow_down;
+  work.computes = time.computes;
+  work.bytes = time.bytes;
   return work;
 }
 

@@ -16,6 +16,8 @@ struct KernelTime {
   double deviation_ns = 0;   ///< of one duration
   double mean_error_ns = 0;  ///< of the mean itself, since it was measured: one standard deviation
   runtime::SlowDown slow_down = {};  ///< by what runs beside it
+  bool computes = false;             ///< the kernel runs, too
+  double bytes = 0;                  ///< that it moves between its core and memory; see `moved_bytes`
 };
 
 /// Nothing: it is not known.

@@ -5,8 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 
 #include "tandem/comm/transport/loop/loop.hpp"
+#include "tandem/model/contention/machine_file.hpp"
 #include "tandem/runtime/device/modelled_host.hpp"
 
 namespace tandem::sim {
@@ -29,8 +31,10 @@ struct Platform {
   std::int64_t submit_ns = 0;
   std::int64_t task_ns = 0;
   std::int64_t wake_ns = 0;
-  std::int64_t packet_ns = 0;     ///< of a core, to send or receive a packet
-  double copy_bytes_per_ns = 0;   ///< of a core, for a packet between ranks of a node; 0: no time
+  std::int64_t packet_ns = 0;    ///< of a core, to send or receive a packet
+  double copy_bytes_per_ns = 0;  ///< of a core, for a packet between ranks of a node; 0: no time
+  /// How kernels and messages share the memory of a node; none: they do not.
+  std::optional<model::contention::StoredMachine> contention = {};
 
   /// Nothing gets from one rank to another one sooner.
   std::int64_t least_latency_ns() const noexcept {
@@ -38,8 +42,12 @@ struct Platform {
   }
 };
 
-/// The network between the ranks. Messages of more than 16 KiB take their time, but carry nothing.
-comm::LoopOptions network_of(const Platform& platform);
+/// Which kernels run in a simulation, beside taking their modelled times (`KernelTime::computes`).
+enum class Execution : std::uint8_t { none, some, all };
+
+/// The network between the ranks. Where no kernel runs, messages of more than 16 KiB take their time, but carry
+/// nothing.
+comm::LoopOptions network_of(const Platform& platform, Execution execution);
 /// The cores of one rank; `pass` lets time pass for its program.
 runtime::ModelledHost::Options host_of(const Platform& platform, std::function<void(std::int64_t ns)> pass);
 /// What a packet takes of a core at each of its ends.

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -22,6 +23,8 @@
 #include "tandem/comm/transport/loop/loop.hpp"
 #include "tandem/runtime/virtual_place.hpp"
 #include "tandem/sim_rank/kernel_times.hpp"
+#include "tandem/sim_rank/node_memories.hpp"
+#include "tandem/sim_rank/program_time.hpp"
 #include "tandem/sim_rank/turn_line.hpp"
 #include "tandem/sim_rank/virtual_clock.hpp"
 
@@ -54,8 +57,7 @@ class Caller final : public base::Steppable {
 /// One rank's workers, messages and program on the process's loop. A program may have one runtime after another.
 class ProcessDriver final : public base::Driver {
  public:
-  /// `runs` is set while the loop does.
-  ProcessDriver(base::EventLoop& loop, bool& runs) : loop_(loop), runs_(runs) {}
+  ProcessDriver(base::EventLoop& loop, ProgramTime& time) : loop_(loop), time_(time) {}
   ~ProcessDriver() override { stop(); }
 
   base::Waker& add(base::Steppable& steppable, const Placement& placement) override {
@@ -73,28 +75,23 @@ class ProcessDriver final : public base::Driver {
   base::RunEnd run_until(bool (*done)(void*), void* context, std::int64_t deadline_ns) override {
     // A wait that looks again soon is stepped then; watchdogs would step for ever where nothing goes on.
     constexpr std::int64_t soon_ns = 1'000'000;
-    const Running running(*this);
-    return loop_.run_until(done, context, deadline_ns - loop_.now_ns() <= soon_ns ? deadline_ns : base::kNever);
+    time_.spend_own();
+    const Waiting waiting(caller_);
+    return time_.run_until(done, context, deadline_ns - loop_.now_ns() <= soon_ns ? deadline_ns : base::kNever);
   }
   std::int64_t now_ns() override { return loop_.now_ns(); }
 
  private:
-  struct Running {
-    explicit Running(ProcessDriver& all) : driver(all), before(std::exchange(all.runs_, true)) {
-      driver.caller_.set_waiting(true);
-    }
-    ~Running() {
-      driver.caller_.set_waiting(false);
-      driver.runs_ = before;
-    }
-    Running(const Running&) = delete;
-    Running& operator=(const Running&) = delete;
-    ProcessDriver& driver;
-    const bool before;
+  struct Waiting {
+    explicit Waiting(Caller& program) : caller(program) { caller.set_waiting(true); }
+    ~Waiting() { caller.set_waiting(false); }
+    Waiting(const Waiting&) = delete;
+    Waiting& operator=(const Waiting&) = delete;
+    Caller& caller;
   };
 
   base::EventLoop& loop_;
-  bool& runs_;
+  ProgramTime& time_;
   Caller caller_;
   std::vector<base::Steppable*> added_;
 };
@@ -116,22 +113,24 @@ class ProcessPlace final : public runtime::VirtualPlace, base::SharedTime, comm:
       : line_(std::move(line)),
         place_(place),
         loop_(place.seed + place.rank),
+        memories_(place.platform, loop_, place.rank, 1),
         network_(network_here(), &loop_),
-        host_(host_of(place.platform, [this](std::int64_t ns) { sleep_until(loop_.now_ns() + ns); })),
+        time_(loop_, place.host_speed),
+        host_(host_here()),
         drawn_(place.platform, place.rank, place.seed) {
     loop_.share_time(*this);
     connect_clock();
   }
   ~ProcessPlace() override {
     if (connect_ != nullptr) connect_(nullptr);
-    if (mark_.is_of_this_process()) line_.send(TurnKind::bye, encode(Turn{loop_.now_ns(), std::move(parcels_)}));
+    if (mark_.is_of_this_process()) line_.send(TurnKind::bye, encode(Turn{time_.own_end_ns(), std::move(parcels_)}));
   }
 
   std::uint32_t rank() const noexcept override { return place_.rank; }
   std::uint32_t size() const noexcept override { return place_.platform.ranks; }
   std::string job() const override { return fmt::format("simulated, seed {}", place_.seed); }
   base::EventLoop& loop() noexcept override { return loop_; }
-  std::unique_ptr<base::Driver> make_driver() override { return std::make_unique<ProcessDriver>(loop_, runs_); }
+  std::unique_ptr<base::Driver> make_driver() override { return std::make_unique<ProcessDriver>(loop_, time_); }
   void furnish(runtime::World& world, unsigned workers) override {
     world.add_cpu_workers(workers != 0 ? workers : place_.platform.cores);
   }
@@ -145,13 +144,24 @@ class ProcessPlace final : public runtime::VirtualPlace, base::SharedTime, comm:
     return [this](const runtime::EmulatedTask& task) { return ask(task); };
   }
   runtime::ModelledHost& host() override { return host_; }
+  runtime::ModelledMemory* memory() noexcept override { return memories_.of(rank()); }
+  bool computes() const noexcept override { return place_.execution == Execution::all; }
 
  private:
   comm::LoopOptions network_here() {
-    comm::LoopOptions options = network_of(place_.platform);
+    comm::LoopOptions options = network_of(place_.platform, place_.execution);
     options.wire = this;
     options.labour = this;
+    if (!memories_.empty()) options.rates = &memories_;
     return options;
+  }
+
+  /// What the program's own code takes counts often enough that tasks are not there long before they are submitted.
+  runtime::ModelledHost::Options host_here() {
+    Platform platform = place_.platform;
+    constexpr std::int64_t often_ns = 200;
+    if (time_.counts_own()) platform.submit_ns = std::max(platform.submit_ns, often_ns);
+    return host_of(platform, [this](std::int64_t ns) { time_.submit(ns); });
   }
 
   /// Where the module is not loaded, as in a program without dynamic loader, clocks are real.
@@ -162,22 +172,11 @@ class ProcessPlace final : public runtime::VirtualPlace, base::SharedTime, comm:
     using Place = ProcessPlace;
     const VirtualClock clock = {
         .now_ns = [](void* place) { return static_cast<Place*>(place)->loop_.now_ns(); },
-        .read_ns = [](void* place) { return static_cast<Place*>(place)->read_clock(); },
-        .sleep_until = [](void* place, std::int64_t when_ns) { static_cast<Place*>(place)->sleep_until(when_ns); },
+        .read_ns = [](void* place) { return static_cast<Place*>(place)->time_.read(); },
+        .sleep_until = [](void* place,
+                          std::int64_t when_ns) { static_cast<Place*>(place)->time_.sleep_until(when_ns); },
         .context = this};
-    sleep_until(connect_(&clock));
-  }
-
-  std::int64_t read_clock() {
-    sleep_until(loop_.now_ns() + clock_reading_ns);
-    return loop_.now_ns();
-  }
-
-  /// Lets workers, messages and timers go on until then. A kernel's sleep takes no time: its duration is modelled.
-  void sleep_until(std::int64_t when_ns) {
-    if (std::exchange(runs_, true)) return;
-    loop_.run_until([](void*) { return false; }, nullptr, when_ns);
-    runs_ = false;
+    time_.sleep_until(connect_(&clock));
   }
 
   void carry(comm::Rank to, std::int64_t when_ns, std::string message) override {
@@ -211,7 +210,7 @@ class ProcessPlace final : public runtime::VirtualPlace, base::SharedTime, comm:
       const auto time = decode_time(answer.body);
       if (answer.kind != static_cast<std::uint8_t>(TurnKind::told) || !time) end_with_simulation();
       // What has no duration takes no time; the simulation remembers it.
-      known = times_.emplace(kind, time.value().value_or(KernelTime())).first;
+      known = times_.emplace(kind, time.value().value_or(KernelTime{.computes = computes()})).first;
     }
     return drawn_.draw(known->second, kind);
   }
@@ -226,10 +225,11 @@ class ProcessPlace final : public runtime::VirtualPlace, base::SharedTime, comm:
   TurnLine line_;
   const RankPlace place_;
   base::EventLoop loop_;
+  NodeMemories memories_;
   comm::LoopNetwork network_;
+  ProgramTime time_;
   runtime::ModelledHost host_;
   bool has_endpoint_ = false;
-  bool runs_ = false;                                    ///< the loop does
   ConnectVirtualClock* connect_ = nullptr;               ///< null: the program reads real clocks
   std::vector<Parcel> parcels_;                          ///< sent in this turn
   std::unordered_map<std::uint64_t, KernelTime> times_;  ///< by the number of a kind of task

@@ -17,6 +17,7 @@ namespace {
 
 /// Names of codelets are short.
 constexpr std::size_t most_name_bytes = std::size_t{1} << 20;
+constexpr std::size_t most_machine_bytes = std::size_t{1} << 20;
 
 base::Error malformed() {
   return {base::ErrorCode::malformed, "what the other end of a simulation has sent does not follow its format"};
@@ -46,6 +47,8 @@ std::string encode(const RankPlace& place) {
       .u32(turn_version)
       .u32(place.rank)
       .u64(place.seed)
+      .u8(static_cast<std::uint8_t>(place.execution))
+      .u64(bits(place.host_speed))
       .u32(platform.ranks)
       .u32(platform.ranks_per_node)
       .u32(platform.cores)
@@ -60,6 +63,7 @@ std::string encode(const RankPlace& place) {
       .u64(bits(platform.wake_ns))
       .u64(bits(platform.packet_ns))
       .u64(bits(platform.copy_bytes_per_ns))
+      .text(platform.contention ? model::contention::to_text(*platform.contention) : "")
       .take();
 }
 
@@ -74,6 +78,8 @@ base::Result<RankPlace> decode_place(std::string_view body) {
   RankPlace place;
   place.rank = reader.u32();
   place.seed = reader.u64();
+  place.execution = static_cast<Execution>(reader.u8());
+  place.host_speed = read_real(reader);
   Platform& platform = place.platform;
   platform.ranks = reader.u32();
   platform.ranks_per_node = reader.u32();
@@ -89,9 +95,15 @@ base::Result<RankPlace> decode_place(std::string_view body) {
   platform.wake_ns = read_time(reader);
   platform.packet_ns = read_time(reader);
   platform.copy_bytes_per_ns = read_real(reader);
-  const bool is_sound = place.rank < platform.ranks && platform.ranks_per_node > 0 && platform.cores > 0 &&
-                        platform.least_latency_ns() >= 0 && platform.submit_ns >= 0 && platform.task_ns >= 0 &&
-                        platform.wake_ns >= 0 && platform.packet_ns >= 0;
+  if (const std::string_view contention = reader.text(most_machine_bytes); !contention.empty()) {
+    auto machine = model::contention::parse_machine(contention, "the simulation's platform");
+    if (!machine) return machine.error();
+    platform.contention = std::move(machine).value();
+  }
+  const bool is_sound = place.execution <= Execution::all && place.host_speed >= 0 && place.rank < platform.ranks &&
+                        platform.ranks_per_node > 0 && platform.cores > 0 && platform.least_latency_ns() >= 0 &&
+                        platform.submit_ns >= 0 && platform.task_ns >= 0 && platform.wake_ns >= 0 &&
+                        platform.packet_ns >= 0;
   if (!reader.finished() || !is_sound) return malformed();
   return place;
 }
@@ -144,7 +156,9 @@ base::Result<AskedTask> decode_task(std::string_view body) {
 std::string encode(const std::optional<KernelTime>& time) {
   const KernelTime known = time.value_or(KernelTime());
   ByteWriter writer;
-  writer.u8(time.has_value()).u64(bits(known.mean_ns)).u64(bits(known.deviation_ns)).u64(bits(known.mean_error_ns));
+  writer.u8(time.has_value()).u8(known.computes);
+  writer.u64(bits(known.mean_ns)).u64(bits(known.deviation_ns)).u64(bits(known.mean_error_ns));
+  writer.u64(bits(known.bytes));
   writer.u32(base::narrow<std::uint32_t>(known.slow_down.points().size()));
   for (const runtime::SlowDown::Point& point : known.slow_down.points()) writer.u32(point.busy).u64(bits(point.factor));
   return writer.take();
@@ -154,7 +168,8 @@ base::Result<std::optional<KernelTime>> decode_time(std::string_view body) {
   ByteReader reader(body);
   const bool is_known = reader.u8() != 0;
   KernelTime time;
-  for (double* const value : {&time.mean_ns, &time.deviation_ns, &time.mean_error_ns}) {
+  time.computes = reader.u8() != 0;
+  for (double* const value : {&time.mean_ns, &time.deviation_ns, &time.mean_error_ns, &time.bytes}) {
     *value = read_real(reader);
     if (!(*value >= 0 && *value < 1e18)) return malformed();
   }

@@ -19,7 +19,7 @@ namespace tandem::sim {
 /// and is `told`. A rank whose program ends says `bye`.
 enum class TurnKind : std::uint8_t { hello = 1, park, ask, bye, welcome, go, stuck, told };
 
-inline constexpr std::uint32_t turn_version = 2;  ///< of this protocol
+inline constexpr std::uint32_t turn_version = 3;  ///< of this protocol
 /// Of a frame: the messages that a rank sends in one turn.
 inline constexpr std::size_t most_turn_bytes = std::size_t{1} << 30;
 
@@ -34,6 +34,8 @@ struct RankPlace {
   Platform platform = {};
   std::uint32_t rank = 0;
   std::uint64_t seed = 1;
+  Execution execution = Execution::none;
+  double host_speed = 0;  ///< of the program's own code, relative to here; 0: it takes no time
 };
 
 /// A message between two ranks.

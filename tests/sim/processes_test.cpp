@@ -5,12 +5,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <functional>
+#include <numeric>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "tandem/model/contention/platforms.hpp"
 #include "tandem/sim/simulation.hpp"
 #include "tandem/sim/turn_keeper.hpp"
 #include "tandem/sim_rank/process_place.hpp"
@@ -31,7 +35,8 @@ Options plain() { return {.more = {{"trace", ""}, {"models", "off"}, {"log", "er
 /// A duration that depends on the sizes alone.
 std::optional<KernelTime> by_bytes(const runtime::EmulatedTask& task) {
   KernelTime time{.mean_ns = 10'000};
-  for (const runtime::Shape& shape : task.data) time.mean_ns += static_cast<double>(shape.bytes());
+  for (const runtime::Shape& shape : task.data) time.bytes += static_cast<double>(shape.bytes());
+  time.mean_ns += time.bytes;
   return time;
 }
 
@@ -113,6 +118,36 @@ TEST(SimulatedProcesses, TasksOfOneRankTakeTheirTime) {
     return 0;
   });
   EXPECT_GE(time_ns, 16 * 10'008);
+}
+
+/// A rank computes while its memory sends: kernels and messages share it in processes as in one.
+TEST(SimulatedProcesses, KernelsAndMessagesShareMemory) {
+  const model::contention::Platform& henri = *model::contention::find_platform("henri");
+  model::contention::ThresholdMachine slow = henri.machine;  // kernels of 1 GB/s fill its memory
+  for (const model::contention::ParameterName& parameter : model::contention::parameter_names)
+    if (parameter.most > 1) slow.local.*parameter.value /= 5;
+  Platform platform{.ranks = 2, .cores = 16, .bytes_per_ns = 8};
+  const auto program = [](std::uint32_t) {
+    Runtime rt(plain());
+    constexpr std::size_t count = 1 << 20;
+    auto message = rt.vector<double>("message", count, {.owner = 0});
+    std::vector<Data<Vector<double>>> blocks;
+    for (std::uint32_t i = 0; i < 64; ++i) blocks.push_back(rt.vector<double>("block", count, {.owner = i % 2}));
+    for (auto& block : blocks)
+      rt.submit(
+          "make", [](std::span<double>) {}, write(block));
+    for (int step = 0; step < 8; ++step) {
+      rt.submit(
+          "make", [](std::span<double>) {}, write(message));
+      rt.submit(
+          {.on = 1}, "take", [](std::span<const double>) {}, read(message));
+    }
+    rt.wait();
+    return 0;
+  };
+  const std::int64_t without_ns = expect_near_times(platform, program);
+  platform.contention = {.machine = soften(slow), .cores = henri.cores_per_socket};
+  EXPECT_GT(expect_near_times(platform, program), without_ns + without_ns / 10);
 }
 
 TEST(SimulatedProcesses, MessagesTakeLatencyAndRate) {
@@ -259,16 +294,45 @@ TEST(TurnWire, ReadsWhatItWrote) {
   ASSERT_EQ(read.value().parcels.size(), 2U);
   EXPECT_EQ(read.value().parcels[0].message, "message");
   EXPECT_EQ(read.value().parcels[1].rank, 1U);
-  const RankPlace place{{.ranks = 9, .cores = 3, .latency_ns = 17, .bytes_per_ns = 0.25}, 8, 5};
+  RankPlace place{{.ranks = 9, .cores = 3, .latency_ns = 17, .bytes_per_ns = 0.25}, 8, 5, Execution::some, 0.5};
+  const model::contention::Platform& henri = *model::contention::find_platform("henri");
+  place.platform.contention = {.machine = soften(henri.machine), .cores = henri.cores_per_socket};
   const auto seen = decode_place(encode(place));
   ASSERT_TRUE(seen.ok());
   EXPECT_EQ(seen.value().platform.bytes_per_ns, 0.25);
   EXPECT_EQ(seen.value().rank, 8U);
+  EXPECT_EQ(seen.value().execution, Execution::some);
+  EXPECT_EQ(seen.value().host_speed, 0.5);
+  EXPECT_EQ(seen.value().platform.contention->machine.local.bus.alpha, henri.machine.local.alpha);
   const std::vector<runtime::Shape> shapes = {{3, 4, 8}};
   const auto task = decode_task(encode(runtime::EmulatedTask{"name", shapes, DeviceKind::cuda, 2}));
   ASSERT_TRUE(task.ok());
   EXPECT_EQ(task.value().codelet, "name");
   EXPECT_EQ(task.value().data, shapes);
+}
+
+TEST(SimulatedProcesses, RunKernelsWhereTheyAreTold) {
+  const Ended ended = run_in_processes(
+      {.platform = {.ranks = 2},
+       .kernels = [](const runtime::EmulatedTask&) { return KernelTime{.mean_ns = 1e6, .computes = true}; },
+       .execution = Execution::all},
+      [](std::uint32_t rank) {
+        Runtime rt(plain());
+        auto block = rt.vector<double>("block", 8192, {.owner = 0});
+        auto sum = rt.vector<double>("sum", 1, {.owner = 1});
+        rt.submit(
+            "make", [](std::span<double> values) { std::ranges::fill(values, 0.5); }, write(block));
+        rt.submit(
+            {.on = 1}, "add",
+            [](std::span<const double> values, std::span<double> to) {
+              to[0] = std::accumulate(values.begin(), values.end(), 0.0);
+            },
+            read(block), write(sum));
+        auto seen = rt.acquire_at_owner(read(sum));
+        return rt.is_simulated() || (rank == 1 && (**seen)[0] != 4096) ? 1 : 0;
+      });
+  EXPECT_EQ(ended.outcome.error, "");
+  EXPECT_THAT(ended.statuses, Each(0));
 }
 
 TEST(TurnWire, RefusesWhatIsCutOrWrong) {

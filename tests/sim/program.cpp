@@ -1,5 +1,5 @@
 // tests/sim/program.cpp: a program as users write them, which knows nothing of simulation: blocks on a ring of ranks.
-// Usage: simulated_program STEPS [throw | exit | sleep | spin | wait]
+// Usage: simulated_program STEPS [print | compute | throw | exit | sleep | spin | wait]
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -22,6 +22,13 @@ void smooth(std::span<const double> left, std::span<double> block) {
   while (std::chrono::steady_clock::now() < end)
     for (std::size_t i = 0; i < block.size(); ++i) block[i] = 0.5 * (block[i] + left[i]);
 }
+
+void mix(std::span<const double> left, std::span<double> block) {
+  for (std::size_t i = 0; i < block.size(); ++i) block[i] += left[i] * 1e-3 * static_cast<double>(i % 7);
+}
+
+/// Processor time of this program.
+double processor_s() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
 double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -47,10 +54,20 @@ int main(int argc, char** argv) {
   for (int step = 0; step < steps; ++step, ++steps_done)
     for (unsigned rank = 0; rank < rt.size(); ++rank)
       rt.submit("smooth", smooth, read(blocks[(rank + 1) % rt.size()]), read_write(blocks[rank]));
+  if (last == "print")
+    for (int step = 0; step < steps; ++step)
+      for (unsigned rank = 0; rank < rt.size(); ++rank)
+        rt.submit("mix", mix, read(blocks[(rank + 1) % rt.size()]), read_write(blocks[rank]));
+  if (last == "compute")
+    for (const auto end = processor_s() + 0.25; processor_s() < end;) continue;
   rt.wait();
   const double took_s = seconds_since(begin);
   if (rt.rank() == 0) std::printf("%u steps took %.4f s\n", steps_done, took_s);
 
+  if (last == "print") {
+    for (unsigned rank = 0; rank < rt.size(); ++rank)
+      if (auto block = rt.acquire_at_owner(read(blocks[rank]))) std::printf("block %u: %.17g\n", rank, (**block)[13]);
+  }
   if (last == "throw" && rt.rank() == 1) throw std::runtime_error("the program's own mistake");
   if (last == "exit" && rt.rank() == 1) std::exit(5);
   if (last == "sleep") {

@@ -14,8 +14,10 @@
 #include <utility>
 #include <vector>
 
+#include "tandem/model/contention/platforms.hpp"
 #include "tandem/runtime/virtual_place.hpp"
 #include "tandem/sim/simulation.hpp"
+#include "tandem/sim_rank/node_memories.hpp"
 #include "tandem/tandem.hpp"
 
 namespace tandem::sim::simulation_test {
@@ -176,6 +178,69 @@ TEST(Simulation, MessagesTakeLatencyAndRate) {
   EXPECT_GT(far - fast, 2e6);
 }
 
+/// Virtual time until kernels that read 32 MiB each, one on each core of rank 0, have ended, and until as much has
+/// come to rank 1: in ns. Rank 0 is a socket of a machine of the thesis.
+std::pair<double, double> share_memory(unsigned kernels, bool sends, bool is_shared) {
+  const model::contention::Platform& henri = *model::contention::find_platform("henri");
+  const double core_bytes_per_ns = henri.machine.local.b_comp_seq_mb_s * 1e-3;
+  constexpr std::size_t count = std::size_t{4} << 20;
+  Platform platform{.ranks = 2, .cores = 18, .bytes_per_ns = henri.machine.local.b_comm_seq_mb_s * 1e-3};
+  if (is_shared) platform.contention = {.machine = soften(henri.machine), .cores = henri.cores_per_socket};
+  Simulation simulation({.platform = platform, .kernels = [&](const runtime::EmulatedTask& task) {
+                           KernelTime time;
+                           if (task.codelet != "read") return time;
+                           time.mean_ns = count * sizeof(double) / core_bytes_per_ns;
+                           time.bytes = moved_bytes(task, time.mean_ns, platform);
+                           return time;
+                         }});
+  double computed_ns = 0, come_ns = 0;
+  const auto outcome = simulation.run([&](std::uint32_t rank) {
+    Runtime rt(plain());
+    auto message = rt.vector<double>("message", count, {.owner = 0});
+    rt.submit(
+        "make", [](std::span<double>) {}, write(message));
+    std::vector<Data<Vector<double>>> blocks;
+    for (unsigned i = 0; i < kernels; ++i) {
+      blocks.push_back(rt.vector<double>("block", count, {.owner = 0}));
+      rt.submit(
+          "make", [](std::span<double>) {}, write(blocks.back()));
+    }
+    for (auto& block : blocks)
+      rt.submit(
+          "read", [](std::span<double>) {}, read_write(block));
+    if (sends)
+      rt.submit(
+          {.on = 1}, "take", [](std::span<const double>) {}, read(message));
+    rt.wait();
+    (rank == 0 ? computed_ns : come_ns) = static_cast<double>(simulation.now_ns());
+    return 0;
+  });
+  EXPECT_EQ(outcome.error, "");
+  return {computed_ns, come_ns};
+}
+
+TEST(Simulation, KernelsAndMessagesShareMemory) {
+  const double one = share_memory(1, false, true).first, alone = share_memory(1, false, false).first;
+  EXPECT_NEAR(one, alone, alone * 0.02) << "one core does not fill a memory";
+  const double crowd = share_memory(18, false, true).first;
+  EXPECT_GT(crowd, 1.08 * one) << "all cores of a socket do";
+  EXPECT_NEAR(share_memory(18, false, false).first, alone, alone * 0.02) << "a platform without contention";
+  const double message = share_memory(0, true, true).second, beside = share_memory(18, true, true).second;
+  EXPECT_GT(beside, 1.5 * message) << "kernels take memory from a message";
+  EXPECT_NEAR(share_memory(0, true, false).second, message, message * 0.02);
+}
+
+TEST(Simulation, CachesServeWhatIsFasterThanMemory) {
+  const model::contention::Platform& henri = *model::contention::find_platform("henri");
+  const Platform platform{.contention = {{.machine = soften(henri.machine), .cores = henri.cores_per_socket}}};
+  const std::vector<runtime::Shape> data = {{1000, 1000, 8}};
+  const double core_ns = 8e6 / (henri.machine.local.b_comp_seq_mb_s * 1e-3);
+  EXPECT_EQ(moved_bytes({"one", data, DeviceKind::cpu, 0}, core_ns, platform), 8e6);
+  EXPECT_EQ(moved_bytes({"one", data, DeviceKind::cpu, 0}, core_ns / 2, platform), 0);
+  EXPECT_EQ(moved_bytes({"one", data, DeviceKind::cuda, 0}, core_ns, platform), 0);
+  EXPECT_EQ(moved_bytes({"one", data, DeviceKind::cpu, 0}, core_ns, {}), 0);
+}
+
 TEST(Simulation, IsTheSameEachTime) {
   const auto play = [] {
     Simulation simulation({.platform = {.ranks = 4, .cores = 2}, .kernels = [](const runtime::EmulatedTask& task) {
@@ -199,6 +264,67 @@ TEST(Simulation, IsTheSameEachTime) {
     return ends;
   };
   EXPECT_EQ(play(), play());
+}
+
+/// Steps in which each block of 64 KiB adds its neighbour's: the first values of all blocks, and the virtual time.
+std::pair<std::vector<double>, std::int64_t> play_ring(Execution execution, const std::string& that_runs) {
+  Simulation simulation({.platform = {.ranks = 3, .cores = 2},
+                         .kernels =
+                             [&](const runtime::EmulatedTask& task) {
+                               const bool runs = execution == Execution::all || task.codelet == that_runs;
+                               return KernelTime{.mean_ns = 1e6, .computes = runs};
+                             },
+                         .execution = execution});
+  std::vector<double> values(3);
+  const auto outcome = simulation.run([&](std::uint32_t) {
+    Runtime rt(plain());
+    EXPECT_EQ(rt.is_simulated(), execution != Execution::all);
+    std::vector<Data<Vector<double>>> blocks;
+    for (std::uint32_t i = 0; i < 3; ++i) blocks.push_back(rt.vector<double>("block", 8192, {.owner = i}));
+    for (std::size_t i = 0; i < 3; ++i)
+      rt.submit(
+          "make", [](double value, std::span<double> block) { std::ranges::fill(block, value); },
+          static_cast<double>(i + 1), write(blocks[i]));
+    for (std::size_t step = 0; step < 6; ++step)
+      rt.submit(
+          "add",
+          [](std::span<const double> from, std::span<double> to) {
+            for (std::size_t i = 0; i < to.size(); ++i) to[i] += from[i];
+          },
+          read(blocks[(step + 1) % 3]), read_write(blocks[step % 3]));
+    rt.wait();
+    for (std::uint32_t i = 0; i < 3; ++i)
+      if (auto block = rt.acquire_at_owner(read(blocks[i]))) values[i] = (**block).back();
+    return 0;
+  });
+  EXPECT_EQ(outcome.error, "");
+  return {values, outcome.end_ns};
+}
+
+TEST(Simulation, RunsKernelsWhereItIsTold) {
+  // 1 2 3, 3 2 3, 3 5 3, 3 5 6, 8 5 6, 8 11 6, 8 11 14.
+  const auto [computed, computed_ns] = play_ring(Execution::all, "");
+  EXPECT_THAT(computed, ElementsAre(8, 11, 14));
+  const auto [made, made_ns] = play_ring(Execution::some, "make");
+  EXPECT_THAT(made, ElementsAre(1, 2, 3));
+  const auto [none, none_ns] = play_ring(Execution::none, "");
+  EXPECT_EQ(computed_ns, none_ns) << "a kernel that runs takes its modelled time alone";
+  EXPECT_EQ(made_ns, none_ns);
+}
+
+TEST(Simulation, KernelsThatRunMayThrow) {
+  Simulation simulation(
+      {.kernels = [](const runtime::EmulatedTask&) { return KernelTime{.mean_ns = 1, .computes = true}; },
+       .execution = Execution::all});
+  const auto outcome = simulation.run([&](std::uint32_t) {
+    Runtime rt(plain());
+    double value = 0;
+    rt.submit(
+        "fail", [](double&) { throw std::runtime_error("no such root"); }, write(rt.data(value)));
+    rt.wait();
+    return 0;
+  });
+  EXPECT_THAT(outcome.error, HasSubstr("no such root"));
 }
 
 TEST(Simulation, NamesKernelsWithoutADuration) {

@@ -14,7 +14,6 @@
 #include "tandem/clock/clock.hpp"
 #include "tandem/linalg.hpp"
 #include "tandem/runtime/runtime_core.hpp"
-#include "tandem/runtime/virtual_place.hpp"
 
 namespace tandem::tools {
 namespace {
@@ -30,7 +29,7 @@ struct Tiled {
   Tiled(Runtime& rt, const char* name, TileShape shape) : matrix(where_it_fits(rt, shape)), data(rt, name, matrix) {}
   /// Tiles belong to the runtime where main memory has a limit, and in a simulation, where nobody touches their memory.
   static TileShape where_it_fits(Runtime& rt, TileShape shape) {
-    shape.in_runtime = rt.config().get_bytes("memory") != 0 || runtime::VirtualPlace::current() != nullptr;
+    shape.in_runtime = rt.config().get_bytes("memory") != 0 || rt.is_simulated();
     return shape;
   }
   TileMatrix<T> matrix;

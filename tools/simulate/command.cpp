@@ -97,8 +97,11 @@ std::function<void(std::int64_t)> shown_progress() {
 /// Tandem's own linear algebra: all ranks in this process.
 Ended run_here(const Scene& scene, std::uint64_t seed, const ProgramCall& call, const ToolContext& context) {
   for (const auto& [name, value] : call.variables) ::setenv(name.c_str(), value.c_str(), 1);
-  sim::Simulation simulation(
-      {.platform = scene.platform, .kernels = scene.kernels, .seed = seed, .progress = shown_progress()});
+  sim::Simulation simulation({.platform = scene.platform,
+                              .kernels = scene.kernels,
+                              .seed = seed,
+                              .execution = scene.execution,
+                              .progress = shown_progress()});
   auto outcome = simulation.run([&](std::uint32_t) { return run_rank(call.words, context); });
   const int worst = *std::ranges::max_element(outcome.statuses);
   return {outcome.error.empty() ? worst : failure, outcome.end_ns, std::move(outcome.error), std::move(outcome.kernels),
@@ -107,9 +110,13 @@ Ended run_here(const Scene& scene, std::uint64_t seed, const ProgramCall& call, 
 
 /// Any program: each rank is a process.
 Ended run_in_processes(const Scene& scene, std::uint64_t seed, const ProgramCall& call, const ToolContext& context) {
-  ProcessesOutcome outcome = simulate_processes(
-      {.platform = scene.platform, .kernels = scene.kernels, .seed = seed, .progress = shown_progress()}, call,
-      context.log);
+  ProcessesOutcome outcome = simulate_processes({.platform = scene.platform,
+                                                 .kernels = scene.kernels,
+                                                 .seed = seed,
+                                                 .execution = scene.execution,
+                                                 .host_speed = scene.host_speed,
+                                                 .progress = shown_progress()},
+                                                call, context.log);
   auto& simulation = outcome.simulation;
   if (outcome.exit_code != 0 && simulation.broken_ns != base::kNever)
     context.log.error("simulate: that was at {:.6f} s of virtual time",
@@ -127,9 +134,10 @@ std::string complaint_of(const Ended& ended, const Scene& scene) {
         "how long {} takes is not known for these sizes: `tandem calibrate` learns it from runs of the program "
         "here, as does one run with --tandem.models=on; or write it into a file for --platform",
         fmt::join(ended.without_model, ", "));
-  for (const std::string& name : scene.scaled)
-    if (!std::ranges::count(ended.kernels, name))
-      return fmt::format("--scale: no kernel {} has run; there are: {}", name, fmt::join(ended.kernels, ", "));
+  for (const auto& [option, names] : {std::pair("--scale", &scene.scaled), std::pair("--execute", &scene.executed)})
+    for (const std::string& name : *names)
+      if (!std::ranges::count(ended.kernels, name))
+        return fmt::format("{}: no kernel {} has run; there are: {}", option, name, fmt::join(ended.kernels, ", "));
   return {};
 }
 
@@ -185,10 +193,15 @@ std::vector<double> simulate(const SimulateArguments& arguments, const Scene& sc
   return makespans;
 }
 
-/// The command line of one point: options of this command by their names, {NAME} in the program's words, else an
-/// option of Tandem.
-std::vector<std::string> command_at(const SweepPoint& point, const std::vector<SweepAxis>& axes,
-                                    const SimulateArguments& arguments, const std::vector<std::string>& program) {
+/// The command of one point.
+struct PointCommand {
+  std::vector<std::string> words;
+  std::string overrides;  ///< options of Tandem, which hold whatever the program says (`base::Config`)
+};
+
+/// Axes are options of this command by their names, {NAME} in the program's words, else options of Tandem.
+PointCommand command_at(const SweepPoint& point, const std::vector<SweepAxis>& axes, const SimulateArguments& arguments,
+                        const std::vector<std::string>& program) {
   const SceneArguments& scene = arguments.scene;
   std::map<std::string, std::string> own = {{"np", std::to_string(scene.ranks)},
                                             {"ranks-per-node", std::to_string(scene.ranks_per_node)},
@@ -199,32 +212,35 @@ std::vector<std::string> command_at(const SweepPoint& point, const std::vector<S
   if (scene.latency_us) own["latency"] = fmt::format("{}", *scene.latency_us);
   if (scene.bandwidth) own["bandwidth"] = fmt::format("{}", *scene.bandwidth);
   if (!scene.models.empty()) own["models"] = scene.models;
+  if (scene.host_speed > 0) own["host-speed"] = fmt::format("{}", scene.host_speed);
+  if (!scene.execute.empty()) own["execute"] = scene.execute;
+  std::string overrides;
   std::vector<std::size_t> unused;
   std::vector<std::string> words = words_at(point, axes, program, unused);
   for (const std::size_t axis : unused) {
     const std::string& name = axes[axis].name;
-    constexpr std::array of_this = {"np",    "ranks-per-node", "runs",      "seed",  "platform",
-                                    "cores", "latency",        "bandwidth", "models"};
+    constexpr std::array of_this = {"np",      "ranks-per-node", "runs",   "seed",    "platform",  "cores",
+                                    "latency", "bandwidth",      "models", "execute", "host-speed"};
     if (std::ranges::count(of_this, name) > 0)
       own[name] = point[axis];
     else
-      words.push_back("--tandem." + name + "=" + point[axis]);
+      overrides += (overrides.empty() ? "" : " ") + name + "=" + point[axis];
   }
   std::vector<std::string> all = {"simulate", "--json"};
   for (const auto& [name, value] : own) all.push_back("--" + name + "=" + value);
   for (const std::string& scale : scene.scales) all.push_back("--scale=" + scale);
   all.insert(all.end(), words.begin(), words.end());
-  return all;
+  return {std::move(all), std::move(overrides)};
 }
 
 base::Result<void> run_sweep(const SimulateArguments& arguments, const ProgramCall& call, unsigned threads) {
   const auto axes = parse_sweep(arguments.sweep);
   if (!axes.ok()) return axes.error();
-  const std::string title =
-      fmt::format("tandem simulate {}",
-                  fmt::join(command_at(SweepPoint(axes.value().size(), "*"), axes.value(), arguments, call.words) |
-                                std::views::drop(2),
-                            " "));
+  const std::string title = fmt::format(
+      "tandem simulate {}",
+      fmt::join(command_at(SweepPoint(axes.value().size(), "*"), axes.value(), arguments, call.words).words |
+                    std::views::drop(2),
+                " "));
   if (title.find('\n') != std::string::npos)
     return base::Error{base::ErrorCode::invalid_argument, "--sweep: a word of the program has several lines"};
   auto table = SweepTable::open(arguments.csv, title, axes.value());
@@ -233,8 +249,10 @@ base::Result<void> run_sweep(const SimulateArguments& arguments, const ProgramCa
   const auto simulated = sweep(
       axes.value(), table.value(), threads,
       [&](const SweepPoint& point) {
-        return predict_by_command(command_at(point, axes.value(), arguments, call.words), call.variables,
-                                  std::chrono::hours(24));
+        PointCommand command = command_at(point, axes.value(), arguments, call.words);
+        auto environment = call.variables;
+        if (!command.overrides.empty()) environment.emplace_back("TANDEM_OVERRIDE", std::move(command.overrides));
+        return predict_by_command(std::move(command.words), environment, std::chrono::hours(24));
       },
       [shows](std::size_t done, std::size_t all) {
         if (shows) print_note("\rsimulated {} of {} ", done, all);
@@ -273,6 +291,8 @@ void run(const SimulateArguments& arguments, Subcommand command, ToolContext& co
   }
   const bool is_own =
       words.front() == "linalg" || (words.size() > 1 && words.front().ends_with("tandem") && words[1] == "linalg");
+  if (is_own && arguments.scene.host_speed > 0)
+    return fail(wrong_use, "--host-speed: the own code of linalg is not measured, since its ranks share one process");
   if (is_own && words.front() == "linalg") words.insert(words.begin(), "tandem");
   const auto topology = base::Topology::discover();
   if (!topology.ok()) return fail(failure, topology.error().message);
@@ -291,13 +311,8 @@ void run(const SimulateArguments& arguments, Subcommand command, ToolContext& co
   if (!makespans.empty()) print_end(arguments, scene.value(), topology.value(), makespans, host_s);
 }
 
-}  // namespace
-
-void add_simulate(Subcommand app, ToolContext& context) {
-  auto arguments = std::make_shared<SimulateArguments>();
-  SceneArguments& scene = arguments->scene;
-  Subcommand command =
-      app.add_subcommand("simulate", "Predict how long a program takes on many ranks, by running it in virtual time");
+/// Adds the options that say what a simulation takes place on.
+void add_scene(Subcommand& command, SceneArguments& scene) {
   command.add_option("-n,--np", scene.ranks, "Number of ranks").positive().show_default();
   command
       .add_option("--platform", scene.platform,
@@ -326,6 +341,25 @@ void add_simulate(Subcommand app, ToolContext& context) {
           "What if: kernel=NAME:FACTOR for the durations of a kernel, network:FACTOR for the bandwidth, latency:FACTOR")
       .type_name("WHAT:FACTOR")
       .repeatable();
+  command
+      .add_flag("--execute", scene.execute, "all",
+                "Run the kernels as well, or those named behind =, so that data has values; their durations are those "
+                "of the models all the same")
+      .type_name("NAMES");
+  command
+      .add_option("--host-speed", scene.host_speed,
+                  "Let the program's own code between calls of Tandem take the processor time that it takes here, "
+                  "divided by this (default: it takes none)")
+      .between(1e-3, 1e3);
+}
+
+}  // namespace
+
+void add_simulate(Subcommand app, ToolContext& context) {
+  auto arguments = std::make_shared<SimulateArguments>();
+  Subcommand command =
+      app.add_subcommand("simulate", "Predict how long a program takes on many ranks, by running it in virtual time");
+  add_scene(command, arguments->scene);
   command
       .add_option("--runs", arguments->runs,
                   "Number of simulations, each with other drawn durations, for an interval in which 90 % of runs lie")

@@ -44,6 +44,14 @@ tandem_ends 0 "${cg[@]}" --tolerance 0 --tandem.models=on --tandem.workers=1
 tandem_ends 0 simulate -n 2 "${cg[@]}"
 holds out '^cg +d +256 +64 +- +7 '
 
+# --- kernels that run: values, in the time of the models
+tandem_ends 0 "${program[@]}" --check --tandem.models=on --tandem.workers=1
+tandem_ends 0 simulate -n 3 --cores 2 --execute "${program[@]}" --check
+holds out '^potrf .* 0\.[0-9]+$'
+[[ $(seconds -n 4 --cores 2) == "$(seconds -n 4 --cores 2 --execute)" ]] || fail "kernels that run take other times"
+tandem_ends 1 simulate --execute=potrf,gem "${program[@]}"
+holds err '^.*--execute: no kernel gem has run; there are: '
+
 # --- a grid, which goes on where it stopped
 own=(linalg potrf -n '{n}' --nb 64 --repetitions 1)
 tandem_ends 0 simulate --sweep 'n=256,512 np=1,4 sched=prio' --csv grid.csv "${own[@]}"

@@ -16,7 +16,7 @@ tandem_ends 1 simulate -n 2 "$program" 3
 holds err 'how long (fill, )?smooth takes is not known'
 
 # --- durations of a real run, of one rank
-TANDEM_RANKS=alone "$program" 20 --tandem.models=on --tandem.workers=1 >/dev/null || fail "the program fails"
+TANDEM_RANKS=alone "$program" 20 print --tandem.models=on --tandem.workers=1 >/dev/null || fail "the program fails"
 
 # --- more ranks than cores: each step waits for the neighbour's, and time is virtual
 tandem_ends 0 simulate -n 12 -- "$program" 50
@@ -28,6 +28,21 @@ tandem_ends 0 simulate -n 12 "$program" 50
 [[ $seconds == "$(number '50 steps took ([0-9.]+) s' out)" ]] || fail "two equal simulations differ"
 tandem_ends 0 simulate -n 12 --latency 5000 "$program" 50
 holds_python "$(number '50 steps took ([0-9.]+) s' out) > $seconds + 0.2"
+
+# --- kernels that run compute what a real run does
+tandem_ends 0 run -n 3 "$program" 20 print
+mv out real
+tandem_ends 0 simulate -n 3 --execute "$program" 20 print
+diff <(grep 'block' real | sort) <(grep 'block' out | sort) || fail "a simulation that computes has other results"
+holds out '^\[2\] block 2: 1\.[0-9]+'
+
+# --- what the program computes itself takes no time, or its processor time
+tandem_ends 0 simulate "$program" 1 compute
+holds_python "$(number '1 steps took ([0-9.]+) s' out) < 0.1"
+tandem_ends 0 simulate --host-speed 0.5 "$program" 1 compute
+holds_python "0.5 <= $(number '1 steps took ([0-9.]+) s' out) < 5"
+tandem_ends 2 simulate --host-speed 2 linalg potrf
+holds err 'own code of linalg is not measured'
 
 # --- sleeps take virtual time, and cost none
 SECONDS=0

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <ranges>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -19,6 +20,7 @@
 #include "tandem/model/tasks/history.hpp"
 #include "tandem/runtime/task/footprint.hpp"
 #include "tandem/sim/platform_file.hpp"
+#include "tandem/sim_rank/node_memories.hpp"
 
 namespace tandem::tools {
 namespace {
@@ -124,14 +126,27 @@ Result<Factors> apply(const std::vector<std::string>& scales, sim::Platform& pla
   return kernels;
 }
 
-sim::KernelTimes kernel_times(sim::DescribedPlatform described, sim::KernelTimes learnt, Factors factors) {
-  return [described = std::move(described), learnt = std::move(learnt),
-          factors = std::move(factors)](const runtime::EmulatedTask& task) {
+/// Separated by commas.
+std::vector<std::string> names_in(std::string_view text) {
+  std::vector<std::string> names;
+  for (const auto part : std::views::split(text, ','))
+    if (!part.empty()) names.emplace_back(part.begin(), part.end());
+  return names;
+}
+
+sim::KernelTimes kernel_times(sim::DescribedPlatform described, sim::KernelTimes learnt, Factors factors,
+                              const Scene& scene) {
+  return [described = std::move(described), learnt = std::move(learnt), factors = std::move(factors),
+          platform = scene.platform, execution = scene.execution,
+          executed = scene.executed](const runtime::EmulatedTask& task) {
     auto time = described.time_of(task);
     if (!time) time = learnt(task);
     const auto factor = factors.find(task.codelet);
     if (time && factor != factors.end())
       for (double* const value : {&time->mean_ns, &time->deviation_ns, &time->mean_error_ns}) *value *= factor->second;
+    // What was measured beside others holds their contention.
+    if (time && time->slow_down.points().empty()) time->bytes = sim::moved_bytes(task, time->mean_ns, platform);
+    if (time) time->computes = execution == sim::Execution::all || std::ranges::count(executed, task.codelet) > 0;
     return time;
   };
 }
@@ -160,8 +175,15 @@ Result<Scene> make_scene(const SceneArguments& arguments, const base::Topology& 
   for (const auto& [name, factor] : factors.value()) scene.scaled.push_back(name);
   auto models = read_models(arguments.models, described, topology, context);
   if (!models.ok()) return models.error();
+  scene.host_speed = arguments.host_speed;
+  if (arguments.execute == "all") {
+    scene.execution = sim::Execution::all;
+  } else if (!arguments.execute.empty()) {
+    scene.execution = sim::Execution::some;
+    scene.executed = names_in(arguments.execute);
+  }
   scene.kernels =
-      kernel_times(std::move(described), learnt_times(std::move(models).value()), std::move(factors).value());
+      kernel_times(std::move(described), learnt_times(std::move(models).value()), std::move(factors).value(), scene);
   return scene;
 }
 

@@ -23,6 +23,8 @@ struct SceneArguments {
   std::optional<double> latency_us, bandwidth;  ///< the latter in GB/s
   std::string models;                           ///< folder; empty: that of this machine
   std::vector<std::string> scales;              ///< "kernel=NAME:FACTOR", "network:FACTOR", "latency:FACTOR"
+  std::string execute;                          ///< names of kernels, or "all"; empty: none runs
+  double host_speed = 0;                        ///< 0: own code takes no time
 };
 
 struct Scene {
@@ -31,6 +33,9 @@ struct Scene {
   /// By the platform's file, else by what runs on this machine have learnt; times the factors.
   sim::KernelTimes kernels;
   std::vector<std::string> scaled;  ///< names of kernels with a factor
+  sim::Execution execution = sim::Execution::none;
+  double host_speed = 0;              ///< see `sim::RankPlace`
+  std::vector<std::string> executed;  ///< names of the kernels that run, if some do
 };
 
 /// Errors: those of the platform's file and of the models' folder, and invalid_argument for a factor.

@@ -61,6 +61,7 @@ struct EmulatedWork {
   /// Bytes that it moves meanwhile, if kernels and messages share memory (`ModelledMemory`); 0: none.
   double bytes = 0;
   const SlowDown* slow_down = nullptr;  ///< outlives the task; null: company changes nothing
+  bool computes = false;                ///< the kernel runs, too, in no time of the model
 
   /// Converts from a time alone, which most emulations return.
   // NOLINTNEXTLINE(google-explicit-constructor)
@@ -69,8 +70,8 @@ struct EmulatedWork {
 
 /// Model of the duration of tasks. The kernel is not called: for the modelled time its worker is busy and its core is
 /// free, so that few cores stand for many. Data that the task writes counts as written and keeps its bytes. Without a
-/// value the kernel runs. Kernels with `reduce` accesses run, too, so that sums have values, before the modelled time.
-/// Called by several threads at once.
+/// value the kernel runs. Kernels with `reduce` accesses run, too, so that sums have values, and so do those of work
+/// that `computes`: before the modelled time. Called by several threads at once.
 using Emulation = std::function<std::optional<EmulatedWork>(const EmulatedTask&)>;
 
 }  // namespace tandem::runtime

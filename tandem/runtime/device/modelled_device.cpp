@@ -21,7 +21,7 @@ bool reduces(const Task& task) {
 
 Device::Launched ModelledDevice::launch(DeviceTask& task, std::int64_t now_ns) {
   if (const auto work = work_of(task.task(), task.implementation())) {
-    if (reduces(task.task())) task.run();
+    if (work->computes || reduces(task.task())) task.run();
     begin(*work, task.place(), now_ns);
     return Launched::posted;
   }

@@ -43,15 +43,16 @@ void ModelledMemory::look_at_network() {
   share();
 }
 
-/// Number of kernels, in units of a kernel that moves all that a core can.
-double ModelledMemory::whole_cores() const {
+/// Number of kernels of a socket, in units of a kernel that moves all that a core can.
+double ModelledMemory::cores_of_socket() const {
   double sum = 0;
   for (const Kernel& kernel : kernels_) sum += std::min(1.0, kernel.alone_bytes_per_ns / core_bytes_per_ns_);
+  sum /= sockets_;
   return std::abs(sum - std::round(sum)) < 1e-3 ? std::round(sum) : sum;  // durations are whole ns
 }
 
 model::contention::Bandwidths ModelledMemory::now(bool with_network) const {
-  const double cores = whole_cores(), below = std::floor(cores), part = cores - below;
+  const double cores = cores_of_socket(), below = std::floor(cores), part = cores - below;
   const auto of = [&](double count) {
     return model_.predict({.cores = static_cast<unsigned>(count), .placement = placement_});
   };
@@ -78,7 +79,9 @@ void ModelledMemory::settle() {
 /// Sets the rate of each kernel.
 void ModelledMemory::share() {
   if (kernels_.empty()) return;
-  const double each = now(network_).computation_mb_s * 1e-3 / std::max(whole_cores(), 1.0);
+  double mb_s = now(network_).computation_mb_s;
+  if (sockets_ > 1) mb_s += (now(false).computation_mb_s - mb_s) * (sockets_ - 1) / sockets_;
+  const double each = mb_s * 1e-3 / std::max(cores_of_socket(), 1.0);
   for (Kernel& kernel : kernels_) {
     const double rate = std::min(kernel.alone_bytes_per_ns, each);
     if (rate == kernel.bytes_per_ns) continue;

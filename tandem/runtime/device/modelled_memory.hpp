@@ -17,11 +17,14 @@ namespace tandem::runtime {
 /// as that part of a core. The steps of one event loop use it; the model outlives it.
 class ModelledMemory {
  public:
-  /// `placement`: where the data of kernels and of messages lie.
-  ModelledMemory(const model::contention::Model& model, model::contention::Placement placement, base::EventLoop& loop)
+  /// `placement`: where the data of kernels and of messages lie. `sockets`: each has such a memory, kernels are spread
+  /// over all of them, and messages use the memory of one.
+  ModelledMemory(const model::contention::Model& model, model::contention::Placement placement, base::EventLoop& loop,
+                 unsigned sockets = 1)
       : model_(model),
         placement_(placement),
         loop_(loop),
+        sockets_(sockets),
         core_bytes_per_ns_(model.predict({.cores = 1, .placement = placement}).computation_alone_mb_s * 1e-3) {}
   ModelledMemory(const ModelledMemory&) = delete;
   ModelledMemory& operator=(const ModelledMemory&) = delete;
@@ -53,7 +56,7 @@ class ModelledMemory {
 
  private:
   model::contention::Bandwidths now(bool with_network) const;
-  double whole_cores() const;
+  double cores_of_socket() const;
   void settle();
   void share();
   void look_at_network();
@@ -61,6 +64,7 @@ class ModelledMemory {
   const model::contention::Model& model_;
   const model::contention::Placement placement_;
   base::EventLoop& loop_;
+  const unsigned sockets_;
   const double core_bytes_per_ns_;  ///< rate of one core alone
   std::list<Kernel> kernels_;
   double bytes_ = 0;
