@@ -51,7 +51,8 @@ void Runtime::set_options(const TaskOptions& options, runtime::Task& task) try {
   if (!task.where) task.where = options.where;
   if (!options.name.empty()) core_->submission().extra_of(task).name = options.name;
   if (options.callback) core_->submission().extra_of(task).callback = options.callback;
-  if (has_facts(options) && (core_->submission().is_traced() || flow_->is_recording())) {
+  // An emulation sees the tag.
+  if (has_facts(options) && (core_->submission().is_traced() || flow_->is_recording() || options.tag != 0)) {
     runtime::TaskFacts& facts = core_->submission().extra_of(task).facts;
     if (options.iteration) facts.iteration = *options.iteration;
     facts.flops = options.flops;

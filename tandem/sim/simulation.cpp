@@ -101,6 +101,8 @@ Simulation::~Simulation() {
   if (is_stuck_) (void)parts_.release();
 }
 
+void Simulation::sleep(std::uint32_t rank, std::int64_t ns) { parts_->job.sleep(rank, ns); }
+
 std::int64_t Simulation::now_ns() const { return parts_->job.loop().now_ns(); }
 
 Simulation::Outcome Simulation::run(const std::function<int(std::uint32_t rank)>& program) {

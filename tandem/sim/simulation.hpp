@@ -44,6 +44,8 @@ class Simulation {
   /// Calls `program(rank)` for each rank. Once.
   Outcome run(const std::function<int(std::uint32_t rank)>& program);
   std::int64_t now_ns() const;
+  /// Lets virtual time pass for the program of `rank`, which calls it.
+  void sleep(std::uint32_t rank, std::int64_t ns);
 
  private:
   class Place;

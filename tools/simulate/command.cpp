@@ -27,6 +27,7 @@
 #include "tools/out_file.hpp"
 #include "tools/simulate/prediction.hpp"
 #include "tools/simulate/processes.hpp"
+#include "tools/simulate/replay.hpp"
 #include "tools/simulate/scene.hpp"
 #include "tools/simulate/sweep.hpp"
 #include "tools/standard_output.hpp"
@@ -44,6 +45,7 @@ struct SimulateArguments {
   bool json = false;
   std::string sweep;  ///< empty: one simulation, or `runs`
   std::string csv = "sweep.csv";
+  std::string replay;  ///< folder of a trace; empty: a program is simulated
   RankRole role;
 };
 
@@ -131,13 +133,18 @@ std::string complaint_of(const Ended& ended, const Scene& scene) {
   if (!ended.error.empty()) return ended.error;
   if (!ended.without_model.empty())
     return fmt::format(
-        "how long {} takes is not known for these sizes: `tandem calibrate` learns it from runs of the program "
-        "here, as does one run with --tandem.models=on; or write it into a file for --platform",
+        "how long {} takes is not known for these sizes, nor for those within a factor of four: `tandem calibrate` "
+        "learns it from runs of the program here, as does one run with --tandem.models=on; or write it into a file for "
+        "--platform",
         fmt::join(ended.without_model, ", "));
-  for (const auto& [option, names] : {std::pair("--scale", &scene.scaled), std::pair("--execute", &scene.executed)})
-    for (const std::string& name : *names)
-      if (!std::ranges::count(ended.kernels, name))
-        return fmt::format("{}: no kernel {} has run; there are: {}", option, name, fmt::join(ended.kernels, ", "));
+  const auto named = [&ended](std::string_view option, const std::string& name) -> std::string {
+    if (std::ranges::count(ended.kernels, name) > 0) return {};
+    return fmt::format("{}: no kernel {} has run; there are: {}", option, name, fmt::join(ended.kernels, ", "));
+  };
+  for (const auto& [name, factor] : scene.factors)
+    if (auto wrong = named("--scale", name); !wrong.empty()) return wrong;
+  for (const std::string& name : scene.executed)
+    if (auto wrong = named("--execute", name); !wrong.empty()) return wrong;
   return {};
 }
 
@@ -275,6 +282,23 @@ base::Result<void> run_sweep(const SimulateArguments& arguments, const ProgramCa
   return {};
 }
 
+/// Simulates a recorded run, for which there is nothing to start.
+void run_replay(const SimulateArguments& arguments, const std::vector<std::string>& words, ToolContext& context) {
+  const SceneArguments& scene = arguments.scene;
+  const bool is_wrong = !words.empty() || !arguments.sweep.empty() || arguments.runs != 1 || !scene.execute.empty() ||
+                        scene.host_speed > 0 || scene.ranks != 1;
+  auto topology = base::Topology::discover();
+  base::Result<void> done =
+      is_wrong ? base::Error{base::ErrorCode::invalid_argument,
+                             "--replay has the ranks and the durations of its trace: of the other options it takes "
+                             "--platform, --ranks-per-node, --cores, --latency, --bandwidth, --scale, --seed, --json"}
+      : !topology.ok() ? base::Result<void>(topology.error())
+                       : replay({arguments.replay, scene, arguments.seed, arguments.json}, topology.value(), context);
+  if (done.ok()) return;
+  context.log.error("simulate: {}", done.error().message);
+  context.exit_status = done.error().code == base::ErrorCode::invalid_argument ? wrong_use : failure;
+}
+
 void run(const SimulateArguments& arguments, Subcommand command, ToolContext& context) {
   const auto fail = [&](int status, const std::string& why) {
     context.log.error("simulate: {}", why);
@@ -283,6 +307,7 @@ void run(const SimulateArguments& arguments, Subcommand command, ToolContext& co
   auto call = program_call(command, context);
   if (!call) return fail(wrong_use, call.error().message);
   std::vector<std::string>& words = call.value().words;
+  if (!arguments.replay.empty()) return run_replay(arguments, words, context);
   if (words.empty())
     return fail(wrong_use, "which program? tandem simulate -n 4 ./app, or tandem simulate -n 4 linalg OP ...");
   if (!arguments.role.simulation.empty()) {
@@ -377,6 +402,11 @@ void add_simulate(Subcommand app, ToolContext& context) {
                   "File with the results of a sweep, which goes on with it; beside it, a picture (.svg)")
       .type_name("FILE")
       .show_default();
+  command
+      .add_option("--replay", arguments->replay,
+                  "Simulate the run of a trace once more: its flow and its durations, on its number of workers and any "
+                  "network, or with --cores, --scale and so on")
+      .type_name("TRACE");
   command.add_flag("--json", arguments->json, "Print a JSON object; what the program prints goes to standard error");
   // What this command starts as each rank.
   command.add_option("--as-rank-of", arguments->role.simulation, "").hide_from_help();

@@ -38,11 +38,32 @@ holds out 'makespan'
 tandem_ends 0 trace summary --json "$folder/run"
 json_holds "max(o['bounds']['area_s'], o['bounds']['critical_path_with_messages_s']) <= o['makespan_s']"
 
+# --- that run once more, from its trace, which takes as long; and with a change
+replayed() {  # makespan / recorded
+  tandem_ends 0 simulate --replay "$folder/run" --json "$@"
+  python3 -c "import json; d = json.load(open('out'))['results'][0]['details']; print(d['makespan'] / d['recorded'])"
+}
+python3 -c "import sys; sys.exit(not 0.95 < $(replayed) < 1.05)" || fail "a replay takes another time: $(replayed)"
+python3 -c "import sys; sys.exit(not $(replayed --scale kernel=gemm:3) > 1.3)" || fail "slower kernels change nothing"
+python3 -c "import sys; sys.exit(not $(replayed --bandwidth 0.001) > 2)" || fail "a slower network changes nothing"
+python3 -c "import sys; sys.exit(not $(replayed --cores 1) > 1.2)" || fail "fewer cores change nothing"
+tandem_ends 0 simulate --replay "$folder/run"
+holds out '^recorded: .* on 3 ranks of up to 2 workers: [0-9]+ tasks'
+holds out '^replayed: 3 ranks of 2 cores each; '
+tandem_ends 2 simulate --replay "$folder/run" --scale kernel=gem:3
+holds err 'no kernel gem has run; there are: .*gemm'
+tandem_ends 2 simulate --replay "$folder/run" -n 4
+tandem_ends 1 simulate --replay "$folder/nothing"
+
 # --- a loop until convergence makes all its steps
 cg=(linalg cg -n 256 --nb 64 --iterations 7 --repetitions 1)
 tandem_ends 0 "${cg[@]}" --tolerance 0 --tandem.models=on --tandem.workers=1
 tandem_ends 0 simulate -n 2 "${cg[@]}"
 holds out '^cg +d +256 +64 +- +7 '
+
+# --- sizes far from the measured ones are not known
+tandem_ends 1 simulate -n 2 linalg potrf -n 2048 --nb 512 --repetitions 1
+holds err 'gemm.* takes? is not known for these sizes, nor for those within a factor of four'
 
 # --- kernels that run: values, in the time of the models
 tandem_ends 0 "${program[@]}" --check --tandem.models=on --tandem.workers=1

@@ -30,7 +30,8 @@ using base::Error;
 using base::ErrorCode;
 using base::Result;
 
-using Factors = std::map<std::string, double, std::less<>>;  ///< by codelet
+/// Sizes that are so many times larger or smaller than the measured ones are not known.
+constexpr double kFurthest = 4;
 
 /// The file of a platform: as given, else among those beside the installed command, else among those of the sources.
 Result<fs::path> platform_file(const std::string& given) {
@@ -60,14 +61,10 @@ sim::KernelTimes learnt_times(ModelsByCores all) {
     for (const auto& [cores, models] : all) {
       const model::Estimate known = models->durations().expected_ns(task.codelet, runtime::footprint_of(task.data),
                                                                     task.device, task.implementation);
-      // Few durations are a worse estimate than many, but they are durations of this kernel at this size.
-      const bool is_history = known.samples > 0 && known.samples < model::History::kEnough;
-      if (!known.known && !is_history) continue;
-      if (!time)
-        time = {.mean_ns = known.mean_ns,
-                .deviation_ns = known.deviation_ns,
-                .mean_error_ns = known.deviation_ns / std::sqrt(static_cast<double>(known.samples))};
-      points.push_back({.busy = cores, .factor = known.mean_ns / time->mean_ns});
+      const auto with_these = time_of(known);
+      if (!with_these) continue;
+      points.push_back({.busy = cores, .factor = with_these->mean_ns / (time ? time : with_these)->mean_ns});
+      if (!time) time = with_these;
     }
     if (points.size() > 1) time->slow_down = runtime::SlowDown(std::move(points));
     return time;
@@ -134,9 +131,9 @@ std::vector<std::string> names_in(std::string_view text) {
   return names;
 }
 
-sim::KernelTimes kernel_times(sim::DescribedPlatform described, sim::KernelTimes learnt, Factors factors,
+sim::KernelTimes kernel_times(sim::DescribedPlatform described, sim::KernelTimes learnt,
                               const Scene& scene) {
-  return [described = std::move(described), learnt = std::move(learnt), factors = std::move(factors),
+  return [described = std::move(described), learnt = std::move(learnt), factors = scene.factors,
           platform = scene.platform, execution = scene.execution,
           executed = scene.executed](const runtime::EmulatedTask& task) {
     auto time = described.time_of(task);
@@ -152,6 +149,18 @@ sim::KernelTimes kernel_times(sim::DescribedPlatform described, sim::KernelTimes
 }
 
 }  // namespace
+
+std::optional<sim::KernelTime> time_of(const model::Estimate& estimate) {
+  // Few durations are a worse estimate than many, but they are durations of this kernel at this size.
+  const bool is_history = estimate.samples > 0 && estimate.samples < model::History::kEnough;
+  if ((!estimate.known && !is_history) || estimate.beyond > kFurthest) return {};
+  const double of_samples = estimate.deviation_ns / std::sqrt(static_cast<double>(estimate.samples));
+  const double of_one =
+      estimate.deviation_ns * estimate.deviation_ns - estimate.law_error_ns * estimate.law_error_ns;
+  return sim::KernelTime{.mean_ns = estimate.mean_ns,
+                         .deviation_ns = std::sqrt(std::max(of_one, 0.0)),
+                         .mean_error_ns = std::max(estimate.law_error_ns, of_samples)};
+}
 
 Result<Scene> make_scene(const SceneArguments& arguments, const base::Topology& topology, ToolContext& context) {
   sim::DescribedPlatform described;
@@ -172,7 +181,7 @@ Result<Scene> make_scene(const SceneArguments& arguments, const base::Topology& 
   if (arguments.bandwidth) scene.platform.bytes_per_ns = *arguments.bandwidth;
   auto factors = apply(arguments.scales, scene.platform);
   if (!factors.ok()) return factors.error();
-  for (const auto& [name, factor] : factors.value()) scene.scaled.push_back(name);
+  scene.factors = std::move(factors).value();
   auto models = read_models(arguments.models, described, topology, context);
   if (!models.ok()) return models.error();
   scene.host_speed = arguments.host_speed;
@@ -183,7 +192,7 @@ Result<Scene> make_scene(const SceneArguments& arguments, const base::Topology& 
     scene.executed = names_in(arguments.execute);
   }
   scene.kernels =
-      kernel_times(std::move(described), learnt_times(std::move(models).value()), std::move(factors).value(), scene);
+      kernel_times(std::move(described), learnt_times(std::move(models).value()), scene);
   return scene;
 }
 

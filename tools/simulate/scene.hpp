@@ -2,12 +2,15 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "tandem/base/result.hpp"
 #include "tandem/base/topology.hpp"
+#include "tandem/model/tasks/estimate.hpp"
 #include "tandem/sim_rank/kernel_times.hpp"
 #include "tools/subcommands.hpp"
 
@@ -27,16 +30,22 @@ struct SceneArguments {
   double host_speed = 0;                        ///< 0: own code takes no time
 };
 
+using Factors = std::map<std::string, double, std::less<>>;  ///< of durations, by kernel
+
 struct Scene {
   std::string name;  ///< of the platform; empty: it has none
   sim::Platform platform;
   /// By the platform's file, else by what runs on this machine have learnt; times the factors.
   sim::KernelTimes kernels;
-  std::vector<std::string> scaled;  ///< names of kernels with a factor
+  Factors factors;
   sim::Execution execution = sim::Execution::none;
   double host_speed = 0;              ///< see `sim::RankPlace`
   std::vector<std::string> executed;  ///< names of the kernels that run, if some do
 };
+
+/// What is known of a kernel's duration. The error of a law's mean is one of all durations of that size. Nothing: too
+/// little was measured, or the size is more than four times larger or smaller than all that were.
+std::optional<sim::KernelTime> time_of(const model::Estimate& estimate);
 
 /// Errors: those of the platform's file and of the models' folder, and invalid_argument for a factor.
 base::Result<Scene> make_scene(const SceneArguments& arguments, const base::Topology& topology, ToolContext& context);

@@ -72,12 +72,13 @@ Matrix inverse(const Matrix& m) {
 std::optional<PowerLaw> PowerLaw::fit(std::span<const SizePoint> measured) {
   std::vector<Point> points;
   PowerLaw law;
-  double least = HUGE_VAL, noise = 0;
+  double noise = 0;
+  law.least_ = HUGE_VAL;
   law.scale_ = 0;
   for (const SizePoint& point : measured) {
     if (!point.duration.known || point.size < 1) continue;
     law.scale_ = std::max(law.scale_, point.size);
-    least = std::min(least, point.size);
+    law.least_ = std::min(law.least_, point.size);
   }
   double top = 0;  // the greatest mean: the unit of a and c
   for (const SizePoint& point : measured) {
@@ -92,7 +93,7 @@ std::optional<PowerLaw> PowerLaw::fit(std::span<const SizePoint> measured) {
     law.samples_ += duration.samples;
     top = std::max(top, duration.mean_ns);
   }
-  if (points.size() < 3 || law.scale_ < 2 * least) return {};
+  if (points.size() < 3 || law.scale_ < 2 * law.least_) return {};
   law.noise_ = noise / static_cast<double>(points.size());
   law.b_ = best_exponent(points);
   const Line line = best_line(points, law.b_);
@@ -121,11 +122,17 @@ double PowerLaw::mean_ns(double size) const noexcept { return a_ * std::pow(size
 Estimate PowerLaw::estimate(double size) const noexcept {
   const double t = std::max(size, 1.0) / scale_, u = std::pow(t, b_), mean = a_ * u + c_;
   const std::array<double, 3> gradient{u, a_ * u * std::log(t), 1};
-  double variance = noise_ * noise_ * mean * mean;
+  double of_mean = 0;
   for (int i = 0; i < 3; ++i)
-    for (int j = 0; j < 3; ++j) variance += gradient[i] * covariance_[i][j] * gradient[j];
-  const double deviation = std::sqrt(std::max(0.0, variance));
-  return {.mean_ns = mean, .deviation_ns = deviation, .samples = samples_, .known = mean > 0 && deviation <= kKnownDeviation * mean};
+    for (int j = 0; j < 3; ++j) of_mean += gradient[i] * covariance_[i][j] * gradient[j];
+  of_mean = std::max(0.0, of_mean);
+  const double deviation = std::sqrt(noise_ * noise_ * mean * mean + of_mean);
+  return {.mean_ns = mean,
+          .deviation_ns = deviation,
+          .samples = samples_,
+          .law_error_ns = std::sqrt(of_mean),
+          .beyond = std::max({1.0, t, least_ / std::max(size, 1.0)}),
+          .known = mean > 0 && deviation <= kKnownDeviation * mean};
 }
 
 }  // namespace tandem::model

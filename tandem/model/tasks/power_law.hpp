@@ -47,6 +47,7 @@ class PowerLaw {
   PowerLaw() = default;
 
   double a_ = 0, b_ = 1, c_ = 0, scale_ = 1;
+  double least_ = 1;  ///< measured size; the largest is `scale_`
   std::array<std::array<double, 3>, 3> covariance_{};  ///< of a, b, c
   double noise_ = 0;  ///< deviation of a single duration, relative to its mean
   std::uint64_t samples_ = 0;

@@ -82,6 +82,11 @@ TEST(PowerLaw, TheUncertaintyGrowsBeyondTheMeasuredSizes) {
   const auto relative = [&](double size) { return law->estimate(size).deviation_ns / law->estimate(size).mean_ns; };
   EXPECT_LT(relative(2e5), relative(1e7));
   EXPECT_LT(relative(1e7), relative(1e9));
+  EXPECT_LT(law->estimate(2e5).law_error_ns, law->estimate(2e5).deviation_ns);
+  EXPECT_LT(law->estimate(2e5).law_error_ns * 10, law->estimate(1e7).law_error_ns);
+  EXPECT_EQ(law->estimate(2e5).beyond, 1);
+  EXPECT_NEAR(law->estimate(2e3).beyond, 5, 1e-9);
+  EXPECT_NEAR(law->estimate(4 * law->scale()).beyond, 4, 1e-9);
 }
 
 }  // namespace

@@ -20,6 +20,7 @@ struct EmulatedTask {
   std::span<const Shape> data;  ///< shapes of the data, in the order of the accesses
   DeviceKind device = DeviceKind::cpu;  ///< kind of the worker that runs the task
   unsigned implementation = 0;          ///< index of the codelet's implementation that runs
+  std::uint64_t tag = 0;                ///< of the task's options; 0: none
 };
 
 /// How much longer a kernel takes beside others on its host. A value; reading is thread-safe.

@@ -91,7 +91,11 @@ std::optional<EmulatedWork> ModelledDevice::work_of(const Task& task, unsigned i
   if (task.ops->serves) return {};
   std::vector<Shape> shapes(task.access_count);
   for (unsigned i = 0; i < task.access_count; ++i) shapes[i] = task.accesses()[i].handle()->shape;
-  return model_({task.codelet->name, shapes, kind_, implementation});
+  return model_({.codelet = task.codelet->name,
+                 .data = shapes,
+                 .device = kind_,
+                 .implementation = implementation,
+                 .tag = task.extra != nullptr ? task.extra->facts.tag : 0});
 }
 
 }  // namespace tandem::runtime
