@@ -91,6 +91,7 @@ std::string out_of(const std::string& folder, const ExportOptions& options) {
 base::Result<Exported> export_history(History& history, const std::string& format, const std::string& out,
                                       const ToolContext& context) {
   if (format == "paje") return export_paje(history, out);
+  if (format == "goal") return export_goal(history, out);
   if (format == "perfetto") return export_perfetto(history, out);
   const std::string python = context.config.get_string("python");
   return format == "starvz" ? export_starvz(history, out, python) : export_parquet(history, out, python);
@@ -135,19 +136,19 @@ void run_export(const std::string& folder, const ExportOptions& options, ToolCon
 
 void add_trace_export(Subcommand trace, ToolContext& context) {
   Subcommand command = trace.add_subcommand(
-      "export", "Convert a trace for other programs: ViTE, StarVZ, Perfetto, data frames, readers of CTF");
+      "export", "Convert a trace for other programs: ViTE, StarVZ, Perfetto, LogGOPSim, data frames, readers of CTF");
   const auto folder = trace_folder(command);
   auto options = std::make_shared<ExportOptions>();
   command
       .add_option("--format", options->format,
                   "paje: for ViTE, with records like StarPU's; starvz: tables for its second phase; perfetto: for "
                   "ui.perfetto.dev; "
-                  "parquet: tables; ctf: a copy")
+                  "parquet: tables; goal: a schedule for LogGOPSim; ctf: a copy")
       .required()
-      .one_of({"paje", "starvz", "perfetto", "parquet", "ctf"});
+      .one_of({"paje", "starvz", "perfetto", "parquet", "goal", "ctf"});
   command.add_option(
       "-o,--out", options->out,
-      "Output file of perfetto, output folder of the others (default: FOLDER.pftrace, FOLDER.paje, ...)");
+      "Output file of perfetto and goal, output folder of the others (default: FOLDER.pftrace, FOLDER.paje, ...)");
   command.add_option("--clock", options->clock,
           "Correction of the ranks' clocks; auto: linear if the clocks were compared twice, else none")
       .one_of({"auto", "none", "linear", "piecewise"});

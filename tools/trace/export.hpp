@@ -37,6 +37,8 @@ struct Exported {
 base::Result<Exported> export_ctf(const std::filesystem::path& folder, const std::filesystem::path& out);
 /// Writes a folder: paje.trace for ViTE; tasks.rec, data.rec, comms.rec and dag.dot as StarPU writes them.
 base::Result<Exported> export_paje(const History& history, const std::filesystem::path& out);
+/// Writes one file, a GOAL schedule, for LogGOPSim and ATLAHS.
+base::Result<Exported> export_goal(const History& history, const std::filesystem::path& out);
 /// Writes one file, for ui.perfetto.dev and trace_processor.
 base::Result<Exported> export_perfetto(const History& history, const std::filesystem::path& out);
 /// Writes a folder with a Parquet file for each table. Needs a Python with pyarrow: `python`, or the one that

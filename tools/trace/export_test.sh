@@ -71,6 +71,9 @@ case $part in
       (($(grep -c '^20	' $run.paje/paje.trace) == started)) || fail "states of tasks"
       trace export $run --format perfetto -o $run.pftrace --json
       holds_json "rows['executions'] == $started and o['events'] == $events"
+      trace export $run --format goal -o $run.goal --json
+      holds_json "rows['executions'] == $started and total['executions'] > 0"
+      (($(grep -c '^s[0-9]*: send' $run.goal) == $(grep -c '^r[0-9]*: recv' $run.goal))) || fail "a message without end"
       trace export $run --format ctf -o $run.ctf
       trace check $run.ctf
       holds out '^all checks passed$'
