@@ -247,7 +247,8 @@ Option Subcommand::add_flag(const std::string& name, bool& value, const std::str
 
 Option Subcommand::add_flag(const std::string& name, std::string& value, const std::string& alone,
                             const std::string& help) {
-  return Option(app_->add_flag(name + "{" + alone + "}", value, help));
+  const auto read = [alone](const std::string& text) { return text == "true" ? alone : text; };
+  return Option(app_->add_flag(name, value, help)->transform(read));
 }
 
 void Subcommand::also_accept(const std::string& word, const std::string& name) { accepted_words()[app_][word] = name; }

@@ -370,7 +370,7 @@ void add_scene(Subcommand& command, SceneArguments& scene) {
       .add_flag("--execute", scene.execute, "all",
                 "Run the kernels as well, or those named behind =, so that data has values; their durations are those "
                 "of the models all the same")
-      .type_name("NAMES");
+      .type_name("[=NAMES]");
   command
       .add_option("--host-speed", scene.host_speed,
                   "Let the program's own code between calls of Tandem take the processor time that it takes here, "
