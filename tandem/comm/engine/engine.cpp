@@ -177,6 +177,10 @@ Landing Engine::arrived(Link& link, std::span<const std::byte> control, std::siz
     if (rail.landing.kind == LandingPlace::Kind::none) landing.malformed = "a payload without a record";
     rail.landing.bytes = payload_bytes;
     landing.pieces = rail.landing.pieces;
+    if (rail.landing.kind == LandingPlace::Kind::incoming) {
+      const Incoming& incoming = *rail.landing.incoming;
+      landing.message_bytes = incoming.strand != nullptr ? incoming.strand->broadcast->bytes : incoming.length;
+    }
   }
   after_arrival(*rail.peer);
   return landing;

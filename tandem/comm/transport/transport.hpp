@@ -43,6 +43,7 @@ enum class SendStatus {
 struct Landing {
   std::span<const iovec> pieces = {};  ///< empty: the payload is read and dropped
   std::uint64_t token = 0;             ///< passed to `landed`
+  std::uint64_t message_bytes = 0;     ///< of the message that the payload is a segment of; 0: it is no segment
   /// Not null: the block does not follow its format, for this reason; the link is closed.
   const char* malformed = nullptr;
 };

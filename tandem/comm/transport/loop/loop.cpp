@@ -223,7 +223,7 @@ class LoopTransport final : public Transport {
         sink_.peer_failed(message.from, landing.malformed);
       } else if (message.payload_bytes > 0) {
         const LoopOptions& options = network_.options();
-        message.payload->read(landing.pieces, options.bulk_travels ? SIZE_MAX : options.eager_bytes);
+        if (options.bulk_travels || landing.message_bytes <= options.eager_bytes) message.payload->read(landing.pieces);
         sink_.landed(from, landing.token);
       }
     }

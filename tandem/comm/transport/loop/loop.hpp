@@ -56,8 +56,8 @@ struct LoopOptions {
   bool cuda_memory = false;  ///< it says that it reads the memory of CUDA devices, which must be plain memory here
   unsigned remote_copies_allowed = UINT_MAX;  ///< per link; later ones are refused
   bool copies = false;  ///< packets are copied when sent (`done`); else read when delivered (`posted`)
-  /// False: of a message that is not eager no more than the rest that is shorter than `eager_bytes` arrives; the other
-  /// memory of its receiver stays as it is. For simulations, whose data means nothing.
+  /// False: nothing of a message that is longer than `eager_bytes` arrives, and the memory of its receiver stays as it
+  /// is. For simulations, whose data means nothing.
   bool bulk_travels = true;
   bool deaths_are_seen_by_all = true;         ///< else only by ranks with a link to the dead one, as with TCP
   // Only with an event loop:

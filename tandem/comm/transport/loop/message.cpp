@@ -13,15 +13,14 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-/// Copies `from` into the pieces of `to`, as far as both go; pieces of more than `most` bytes stay as they are, and so
-/// does what pieces without an address would fill.
-void copy(std::span<const iovec> from, std::span<const iovec> to, std::size_t most = SIZE_MAX) {
+/// Copies `from` into the pieces of `to`, as far as both go; what pieces without an address would fill stays as it is.
+void copy(std::span<const iovec> from, std::span<const iovec> to) {
   std::size_t i = 0;
   std::size_t at = 0;
   for (const iovec& place : to) {
     for (std::size_t done = 0; done < place.iov_len && i < from.size();) {
       const std::size_t part = std::min(place.iov_len - done, from[i].iov_len - at);
-      if (place.iov_len <= most && from[i].iov_base != nullptr)
+      if (from[i].iov_base != nullptr)
         std::memcpy(static_cast<std::byte*>(place.iov_base) + done, static_cast<std::byte*>(from[i].iov_base) + at,
                     part);
       done += part;
@@ -49,10 +48,10 @@ LoopNetwork::Payload::Payload(std::span<const iovec> pieces, bool stays_with_sen
     copy_ = joined(pieces);
 }
 
-void LoopNetwork::Payload::read(std::span<const iovec> to, std::size_t most) {
+void LoopNetwork::Payload::read(std::span<const iovec> to) {
   const std::lock_guard lock(mutex_);
   const iovec whole{copy_.data(), copy_.size()};
-  copy(pieces_.empty() ? std::span<const iovec>(&whole, 1) : pieces_, to, most);
+  copy(pieces_.empty() ? std::span<const iovec>(&whole, 1) : pieces_, to);
 }
 
 void LoopNetwork::Payload::leave_sender() {

@@ -28,8 +28,7 @@ class LoopNetwork::Payload {
   Payload(std::vector<std::byte> content, std::vector<iovec> pieces)
       : pieces_(std::move(pieces)), copy_(std::move(content)) {}
   std::span<const iovec> pieces() const noexcept { return pieces_; }
-  /// Pieces of more than `most` bytes stay as they are.
-  void read(std::span<const iovec> to, std::size_t most);
+  void read(std::span<const iovec> to);
   /// Copies what the sender will not keep.
   void leave_sender();
 
