@@ -231,15 +231,21 @@ class SweepPicture {
     });
     has_numbers_ = found != axes.end();
     across_ = static_cast<std::size_t>(has_numbers_ ? found - axes.begin() : 0);
-    for (const auto& [point, result] : results) {
+    for (const SweepPoint& point : points_of(axes)) {  // so that curves have the order of the sweep
+      const auto known = results.find(point);
+      if (known == results.end()) continue;
+      const Prediction& result = known->second;
       std::string name;
       for (std::size_t i = 0; i < axes.size(); ++i)
         if (i != across_ && axes[i].values.size() > 1) name += fmt::format("{}={} ", axes[i].name, point[i]);
       const double x = number_at(point[across_]);
-      curves_[name].emplace(x, result);
+      if (std::ranges::find(curves_, name, &NamedCurve::first) == curves_.end()) curves_.emplace_back(name, Curve());
+      std::ranges::find(curves_, name, &NamedCurve::first)->second.emplace(x, result);
       least_ = std::min(least_, x), greatest_ = std::max(greatest_, x);
       most_s_ = std::max(most_s_, result.high);
     }
+    step_s_ = round_step(most_s_ / 4);
+    most_s_ = std::ceil(most_s_ / step_s_) * step_s_;
   }
 
   std::string svg() const {
@@ -256,6 +262,16 @@ class SweepPicture {
  private:
   static constexpr double width = 720, height = 480, left = 80, right = 160, top = 30, bottom = 50;
   using Curve = std::map<double, Prediction>;
+  using NamedCurve = std::pair<std::string, Curve>;
+
+  /// 1, 2 or 5 times a power of ten that is not below `least`.
+  static double round_step(double least) {
+    if (!(least > 0)) return 1;
+    const double power = std::pow(10, std::floor(std::log10(least)));
+    for (const double factor : {1.0, 2.0, 5.0})
+      if (factor * power >= least) return factor * power;
+    return 10 * power;
+  }
 
   double number_at(const std::string& value) const {
     const std::vector<std::string>& values = axes_[across_].values;
@@ -273,8 +289,8 @@ class SweepPicture {
         "<text x=\"{}\" y=\"18\">predicted time in s, and 90 % of runs</text>\n<text x=\"{}\" y=\"{}\" "
         "text-anchor=\"middle\">{}</text>\n",
         left, (left + width - right) / 2, height - 12, svg_text(across.name));
-    for (int i = 0; i <= 4; ++i) {
-      const double s = most_s_ * i / 4;
+    for (int i = 0; i <= std::lround(most_s_ / step_s_); ++i) {
+      const double s = step_s_ * i;
       svg += fmt::format("<line x1=\"{}\" y1=\"{:.1f}\" x2=\"{}\" y2=\"{:.1f}\" stroke=\"#ddd\"/>\n", left, y_of(s),
                          width - right, y_of(s));
       svg += fmt::format("<text x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{:.3g}</text>\n", left - 6, y_of(s) + 4, s);
@@ -305,8 +321,8 @@ class SweepPicture {
   const std::vector<SweepAxis>& axes_;
   bool has_numbers_ = false;  ///< of the axis across
   std::size_t across_ = 0;
-  std::map<std::string, Curve> curves_;
-  double least_ = HUGE_VAL, greatest_ = -HUGE_VAL, most_s_ = 0;
+  std::vector<NamedCurve> curves_;
+  double least_ = HUGE_VAL, greatest_ = -HUGE_VAL, most_s_ = 0, step_s_ = 1;
 };
 
 }  // namespace
