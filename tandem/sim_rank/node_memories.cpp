@@ -55,7 +55,8 @@ double moved_bytes(const runtime::EmulatedTask& task, double kernel_ns, const Pl
   double bytes = 0;
   for (const runtime::Shape& shape : task.data) bytes += static_cast<double>(shape.bytes());
   const model::contention::Bandwidths alone = model::contention::predict(platform.contention->machine, {.cores = 1});
-  return bytes <= kCacheless * alone.computation_alone_mb_s * 1e-3 * kernel_ns ? bytes : 0;
+  const double most_bytes = alone.computation_alone_mb_s * 1e-3 * kernel_ns;
+  return bytes <= kCacheless * most_bytes ? std::min(bytes, most_bytes) : 0;
 }
 
 }  // namespace tandem::sim

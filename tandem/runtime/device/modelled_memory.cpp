@@ -43,12 +43,14 @@ void ModelledMemory::look_at_network() {
   share();
 }
 
-/// Number of kernels of a socket, in units of a kernel that moves all that a core can.
+/// Number of kernels of a socket, in units of a kernel that moves all that a core can. Fewer than there are sockets have
+/// one each.
 double ModelledMemory::cores_of_socket() const {
   double sum = 0;
   for (const Kernel& kernel : kernels_) sum += std::min(1.0, kernel.alone_bytes_per_ns / core_bytes_per_ns_);
-  sum /= sockets_;
-  return std::abs(sum - std::round(sum)) < 1e-3 ? std::round(sum) : sum;  // durations are whole ns
+  sum = std::max(sum / sockets_, std::min(sum, 1.0));
+  const double whole = std::round(sum);
+  return whole > 0 && std::abs(sum - whole) < 1e-3 ? whole : sum;  // durations are whole ns
 }
 
 model::contention::Bandwidths ModelledMemory::now(bool with_network) const {
