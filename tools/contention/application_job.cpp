@@ -46,7 +46,9 @@ Result<void> done(const comm::Status& status) {
 class Meeting {
  public:
   static Result<Meeting> open(const ToolContext& context) {
-    auto job = comm::join_job({.environment = base::process_environment(), .log = context.log});
+    auto job = comm::join_job({.environment = base::process_environment(),
+                               .log = context.log,
+                               .timeout_ns = context.config.get_duration_ns("comm.start_timeout")});
     if (!job) return job.error();
     comm::EndpointOptions options = comm::comm_options(context.config);
     options.progress = "inline";

@@ -247,7 +247,12 @@ END
   local port
   port=$(python3 -c "import socket; s = socket.socket(); s.bind(('127.0.0.1', 0)); print(s.getsockname()[1])")
   (
+    # Rank 0 may be gone before rank 1 meets it.
+    export TANDEM_COMM_START_TIMEOUT=2s
     export MASTER_ADDR=127.0.0.1 MASTER_PORT=$port WORLD_SIZE=2 TANDEM_JOB_SECRET=0123456789abcdef0123456789abcdef
+    SECONDS=0
+    RANK=1 contention 2 measure other "${kernels[@]}"  # nobody else comes
+    ((SECONDS < 30)) || fail "the limit of starting is another one"
     RANK=1 timeout 100 "$tandem" contention measure other "${kernels[@]}" --applications cg > other.out 2>&1 < /dev/null &
     RANK=0 contention 2 measure other "${kernels[@]}" --applications cg
     wait

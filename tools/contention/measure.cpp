@@ -568,7 +568,9 @@ Result<void> run(MeasureOptions& options, ToolContext& context) {
   if (!topology) return topology.error();
   if (const auto good = check(options.applications, static_cast<unsigned>(topology.value().cores().size())); !good)
     return good;
-  auto job = comm::join_job({.environment = base::process_environment(), .log = context.log});
+  auto job = comm::join_job({.environment = base::process_environment(),
+                             .log = context.log,
+                             .timeout_ns = context.config.get_duration_ns("comm.start_timeout")});
   if (!job) return job.error();
   if (job.value().size == 1) return start_both(context);
   if (job.value().size != 2)

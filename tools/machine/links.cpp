@@ -243,7 +243,9 @@ class LinkFinder {
 
 std::optional<comm::Job> find_job(const base::Config& config, base::Log& log) {
   if (config.get_string("ranks") == "alone") return {};
-  auto job = comm::join_job({.environment = base::process_environment(), .log = log});
+  auto job = comm::join_job({.environment = base::process_environment(),
+                             .log = log,
+                             .timeout_ns = config.get_duration_ns("comm.start_timeout")});
   if (!job.ok()) throw StartError(job.error().message);
   if (job.value().size == 1) return {};
   return std::move(job).value();
