@@ -36,39 +36,6 @@ constexpr std::string_view replayed_options[] = {"sched",  "caller", "window",  
 /// Of `analysis::AccessRow::mode`.
 enum Mode : std::uint8_t { mode_read, mode_write, mode_read_write, mode_commute, mode_reduce, mode_scratch };
 
-/// Memory for data that nobody touches: it is never used.
-class Untouched {
- public:
-  explicit Untouched(std::size_t bytes)
-      : bytes_(std::max<std::size_t>(bytes, 1)),
-        at_(::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) {
-    if (at_ == MAP_FAILED) throw std::bad_alloc();
-  }
-  ~Untouched() { ::munmap(at_, bytes_); }
-  Untouched(const Untouched&) = delete;
-  Untouched& operator=(const Untouched&) = delete;
-  std::byte* take(std::size_t bytes) noexcept {
-    return static_cast<std::byte*>(at_) + std::exchange(taken_, taken_ + (bytes + 63) / 64 * 64);
-  }
-  static std::size_t of(std::size_t bytes) noexcept { return (bytes + 63) / 64 * 64; }
-
- private:
-  const std::size_t bytes_;
-  void* const at_;
-  std::size_t taken_ = 0;
-};
-
-using Bytes = Data<Vector<std::byte>>;
-template <AccessMode mode>
-using Views = AccessList<mode, Vector<std::byte>>::View;
-
-/// A kernel of that name, which does not run.
-auto kernel_called(const std::string& name) {
-  return Codelet(name, [](const Views<AccessMode::read>&, const Views<AccessMode::write>&,
-                          const Views<AccessMode::read_write>&, const Views<AccessMode::commute>&) {});
-}
-using Kernel = decltype(kernel_called(""));
-
 }  // namespace
 
 /// One rank's data, and its way through the flow.
@@ -81,7 +48,7 @@ class RecordedRun::Player {
       const std::span<std::byte> view(is_here ? memory_.take(datum.bytes) : nullptr, datum.bytes);
       data_.push_back(datum.is_everywhere ? rt_.data("data", view) : rt_.data("data", view, {.owner = datum.owner}));
     }
-    for (const std::string& name : run_.kernels_) kernels_.push_back(kernel_called(name));
+    for (const std::string& name : run_.kernels_) kernels_.emplace_back(name, Nothing());
   }
 
   std::pair<std::int64_t, std::int64_t> play() {
@@ -103,6 +70,37 @@ class RecordedRun::Player {
   }
 
  private:
+  /// Memory for data that nobody touches: it is never used.
+  class Untouched {
+   public:
+    explicit Untouched(std::size_t bytes)
+        : bytes_(std::max<std::size_t>(bytes, 1)),
+          at_(::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) {
+      if (at_ == MAP_FAILED) throw std::bad_alloc();
+    }
+    ~Untouched() { ::munmap(at_, bytes_); }
+    Untouched(const Untouched&) = delete;
+    Untouched& operator=(const Untouched&) = delete;
+    std::byte* take(std::size_t bytes) noexcept {
+      return static_cast<std::byte*>(at_) + std::exchange(taken_, taken_ + (bytes + 63) / 64 * 64);
+    }
+    static std::size_t of(std::size_t bytes) noexcept { return (bytes + 63) / 64 * 64; }
+
+   private:
+    const std::size_t bytes_;
+    void* const at_;
+    std::size_t taken_ = 0;
+  };
+
+  using Bytes = Data<Vector<std::byte>>;
+  template <AccessMode mode>
+  using Views = AccessList<mode, Vector<std::byte>>::View;
+  /// A kernel that does not run.
+  struct Nothing {
+    void operator()(const Views<AccessMode::read>&, const Views<AccessMode::write>&,
+                    const Views<AccessMode::read_write>&, const Views<AccessMode::commute>&) const {}
+  };
+
   std::size_t bytes_here() const {
     std::size_t bytes = 0;
     for (const Datum& datum : run_.data_)
@@ -156,7 +154,7 @@ class RecordedRun::Player {
   Untouched memory_;
   Runtime rt_;
   std::vector<Bytes> data_;
-  std::vector<Kernel> kernels_;
+  std::vector<Codelet<Nothing>> kernels_;
   std::array<std::vector<Bytes>, mode_commute + 1> lists_;  ///< by mode
   std::optional<std::int64_t> recorded_from_ns_;  ///< when the program went on behind its last wait; as recorded
   std::int64_t from_ns_ = 0;                      ///< and here
