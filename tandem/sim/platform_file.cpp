@@ -17,6 +17,7 @@
 #include "tandem/model/contention/machine_file.hpp"
 #include "tandem/model/contention/platforms.hpp"
 #include "tandem/runtime/machine/machine_file.hpp"
+#include "tandem/runtime/task/footprint.hpp"
 
 namespace tandem::sim {
 
@@ -210,8 +211,7 @@ std::optional<KernelTime> DescribedPlatform::time_of(const runtime::EmulatedTask
   const auto found = kernels.find({std::string(task.codelet), task.device});
   if (found == kernels.end()) return {};
   const KernelLaw& law = found->second;
-  double bytes = 0;
-  for (const runtime::Shape& shape : task.data) bytes += static_cast<double>(shape.bytes());
+  const auto bytes = static_cast<double>(runtime::footprint_of(task.data).bytes);
   const double mean_ns = law.bytes > 0 ? law.mean_ns * std::pow(bytes / law.bytes, law.power) : law.mean_ns;
   return KernelTime{.mean_ns = mean_ns, .deviation_ns = mean_ns * law.spread};
 }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "tandem/base/assert.hpp"
+#include "tandem/runtime/task/footprint.hpp"
 
 namespace tandem::sim {
 
@@ -52,8 +53,7 @@ void NodeMemories::note_packet(comm::Rank from, comm::Rank to, std::int64_t unti
 
 double moved_bytes(const runtime::EmulatedTask& task, double kernel_ns, const Platform& platform) {
   if (!platform.contention || task.device != DeviceKind::cpu) return 0;
-  double bytes = 0;
-  for (const runtime::Shape& shape : task.data) bytes += static_cast<double>(shape.bytes());
+  const auto bytes = static_cast<double>(runtime::footprint_of(task.data).bytes);
   const model::contention::Bandwidths alone = model::contention::predict(platform.contention->machine, {.cores = 1});
   const double most_bytes = alone.computation_alone_mb_s * 1e-3 * kernel_ns;
   return bytes <= kCacheless * most_bytes ? std::min(bytes, most_bytes) : 0;

@@ -137,14 +137,10 @@ std::string complaint_of(const Ended& ended, const Scene& scene) {
         "learns it from runs of the program here, as does one run with --tandem.models=on; or write it into a file for "
         "--platform",
         fmt::join(ended.without_model, ", "));
-  const auto named = [&ended](std::string_view option, const std::string& name) -> std::string {
-    if (std::ranges::count(ended.kernels, name) > 0) return {};
-    return fmt::format("{}: no kernel {} has run; there are: {}", option, name, fmt::join(ended.kernels, ", "));
-  };
   for (const auto& [name, factor] : scene.factors)
-    if (auto wrong = named("--scale", name); !wrong.empty()) return wrong;
+    if (auto wrong = complaint_of_kernel("--scale", name, ended.kernels); !wrong.empty()) return wrong;
   for (const std::string& name : scene.executed)
-    if (auto wrong = named("--execute", name); !wrong.empty()) return wrong;
+    if (auto wrong = complaint_of_kernel("--execute", name, ended.kernels); !wrong.empty()) return wrong;
   return {};
 }
 

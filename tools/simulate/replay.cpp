@@ -71,9 +71,8 @@ base::Result<void> replay(ReplayArguments arguments, const base::Topology& topol
   if (!scene.ok()) return scene.error();
   const std::vector<std::string> kernels = run.value().kernels();
   for (const auto& [name, factor] : scene.value().factors)
-    if (!std::ranges::count(kernels, name))
-      return base::Error{base::ErrorCode::invalid_argument,
-                         fmt::format("--scale: no kernel {} has run; there are: {}", name, fmt::join(kernels, ", "))};
+    if (auto wrong = complaint_of_kernel("--scale", name, kernels); !wrong.empty())
+      return base::Error{base::ErrorCode::invalid_argument, std::move(wrong)};
   const auto seconds = simulate(run.value(), scene.value(), arguments.seed);
   if (!seconds.ok()) return seconds.error();
   const double host_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

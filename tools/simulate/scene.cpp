@@ -131,8 +131,7 @@ std::vector<std::string> names_in(std::string_view text) {
   return names;
 }
 
-sim::KernelTimes kernel_times(sim::DescribedPlatform described, sim::KernelTimes learnt,
-                              const Scene& scene) {
+sim::KernelTimes kernel_times(sim::DescribedPlatform described, sim::KernelTimes learnt, const Scene& scene) {
   return [described = std::move(described), learnt = std::move(learnt), factors = scene.factors,
           platform = scene.platform, execution = scene.execution,
           executed = scene.executed](const runtime::EmulatedTask& task) {
@@ -149,6 +148,11 @@ sim::KernelTimes kernel_times(sim::DescribedPlatform described, sim::KernelTimes
 }
 
 }  // namespace
+
+std::string complaint_of_kernel(std::string_view option, const std::string& name, const std::vector<std::string>& ran) {
+  if (std::ranges::count(ran, name) > 0) return {};
+  return fmt::format("{}: no kernel {} has run; there are: {}", option, name, fmt::join(ran, ", "));
+}
 
 std::optional<sim::KernelTime> time_of(const model::Estimate& estimate) {
   // Few durations are a worse estimate than many, but they are durations of this kernel at this size.

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tandem/base/result.hpp"
@@ -42,6 +43,9 @@ struct Scene {
   double host_speed = 0;              ///< see `sim::RankPlace`
   std::vector<std::string> executed;  ///< names of the kernels that run, if some do
 };
+
+/// What is wrong with a kernel that an option names, among those that ran; empty: nothing.
+std::string complaint_of_kernel(std::string_view option, const std::string& name, const std::vector<std::string>& ran);
 
 /// What is known of a kernel's duration. The error of a law's mean is one of all durations of that size. Nothing: too
 /// little was measured, or the size is more than four times larger or smaller than all that were.

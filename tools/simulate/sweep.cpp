@@ -239,8 +239,9 @@ class SweepPicture {
       for (std::size_t i = 0; i < axes.size(); ++i)
         if (i != across_ && axes[i].values.size() > 1) name += fmt::format("{}={} ", axes[i].name, point[i]);
       const double x = number_at(point[across_]);
-      if (std::ranges::find(curves_, name, &NamedCurve::first) == curves_.end()) curves_.emplace_back(name, Curve());
-      std::ranges::find(curves_, name, &NamedCurve::first)->second.emplace(x, result);
+      auto curve = std::ranges::find(curves_, name, &NamedCurve::first);
+      if (curve == curves_.end()) curve = curves_.insert(curve, {name, Curve()});
+      curve->second.emplace(x, result);
       least_ = std::min(least_, x), greatest_ = std::max(greatest_, x);
       most_s_ = std::max(most_s_, result.high);
     }

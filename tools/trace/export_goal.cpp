@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "tandem/analysis/bounds/measured_order.hpp"
 #include "tandem/analysis/bounds/task_graph.hpp"
 #include "tools/out_file.hpp"
 #include "tools/trace/export.hpp"
@@ -19,7 +20,7 @@ namespace {
 class GoalWriter {
  public:
   GoalWriter(const History& history, OutFile& file, Exported& exported)
-      : history_(history), graph_(history), file_(file), exported_(exported), ranks_(history.size) {
+      : history_(history), graph_(history), order_(history), file_(file), exported_(exported), ranks_(history.size) {
     for (const std::uint32_t row : history.tasks.rows()) {
       if (history.tasks.rank[row] >= history.size) continue;
       RankRows& rank = ranks_[history.tasks.rank[row]];
@@ -107,17 +108,14 @@ class GoalWriter {
     for (const Message& message : rank.sent)
       if (history_.tasks.rank[message.producer] == history_.communications[message.row].source)
         file_.print("s{} requires t{}\n", message.row, message.producer);
-    std::vector<std::vector<std::uint32_t>> by_worker(rank.workers);
     for (const std::uint32_t row : rank.tasks)
-      if (history_.tasks.has_run(row)) by_worker[history_.tasks.worker[row]].push_back(row);
-    for (std::vector<std::uint32_t>& rows : by_worker) {
-      std::ranges::stable_sort(rows, {}, [this](std::uint32_t row) { return history_.tasks.start_ns[row]; });
-      for (std::size_t i = 1; i < rows.size(); ++i) file_.print("t{} requires t{}\n", rows[i], rows[i - 1]);
-    }
+      if (const std::uint32_t before = order_.before(row); before != no_number)
+        file_.print("t{} requires t{}\n", row, before);
   }
 
   const History& history_;
   const TaskGraph graph_;
+  const WorkerOrder order_;
   OutFile& file_;
   Exported& exported_;
   std::vector<RankRows> ranks_;

@@ -43,8 +43,8 @@ void ModelledMemory::look_at_network() {
   share();
 }
 
-/// Number of kernels of a socket, in units of a kernel that moves all that a core can. Fewer than there are sockets have
-/// one each.
+/// Number of kernels of a socket, in units of a kernel that moves all that a core can. Fewer kernels than there are
+/// sockets have one each.
 double ModelledMemory::cores_of_socket() const {
   double sum = 0;
   for (const Kernel& kernel : kernels_) sum += std::min(1.0, kernel.alone_bytes_per_ns / core_bytes_per_ns_);
