@@ -18,6 +18,7 @@ void EventLoop::Slot::wake() noexcept {
 
 Waker& EventLoop::add(Steppable& steppable, const Placement&) {
   auto& slot = *slots_.emplace_back(std::make_unique<Slot>(*this, slots_.size(), steppable));
+  by_steppable_.emplace(&steppable, &slot);
   due_.resize((slots_.size() + 63) / 64);
   dates_.reserve(slots_.capacity());
   {
@@ -36,12 +37,14 @@ Waker& EventLoop::add_caller(Steppable& steppable) {
 }
 
 void EventLoop::remove(Steppable& steppable) {
-  for (auto& slot : slots_) {
-    if (slot->steppable != &steppable) continue;
-    set_next(*slot, kNever);
-    slot->steppable = nullptr;
-    note_due(*slot);
+  const auto [first, last] = by_steppable_.equal_range(&steppable);
+  for (auto found = first; found != last; ++found) {
+    Slot& slot = *found->second;
+    set_next(slot, kNever);
+    slot.steppable = nullptr;
+    note_due(slot);
   }
+  by_steppable_.erase(first, last);
 }
 
 /// Updates whether the slot is due.
@@ -81,10 +84,10 @@ void EventLoop::set_now(std::int64_t now_ns) {
   const std::size_t before = due_actions_.size();
   while (!actions_.empty() && actions_.front().when_ns <= now_ns_) {
     std::pop_heap(actions_.begin(), actions_.end(), later);
-    due_actions_.push_back(std::move(actions_.back()));
+    due_actions_.push_back(actions_.back());
     actions_.pop_back();
   }
-  if (due_actions_.size() == before) return;
+  if (due_actions_.size() == before || due_actions_.size() == 1) return;
   std::sort(due_actions_.begin(), due_actions_.end(),
             [](const Action& a, const Action& b) { return a.order < b.order; });
 }
@@ -114,8 +117,15 @@ std::uint64_t EventLoop::random() noexcept { return splitmix64(state_); }
 
 void EventLoop::at(std::int64_t when_ns, std::function<void()> action) {
   const bool now = when_ns <= now_ns_;
+  if (unused_.empty()) {
+    unused_.push_back(functions_.size());
+    functions_.emplace_back();
+  }
+  const std::size_t number = unused_.back();
+  unused_.pop_back();
+  functions_[number] = std::move(action);
   auto& actions = now ? due_actions_ : actions_;
-  actions.push_back({when_ns, actions_added_++, std::move(action)});
+  actions.push_back({when_ns, actions_added_++, number});
   if (!now) std::push_heap(actions.begin(), actions.end(), later);
 }
 
@@ -137,11 +147,17 @@ bool EventLoop::step_one(bool with_caller) {
     step(due_slot(chosen, with_caller));
     return true;
   }
-  const auto at = due_actions_.begin() + static_cast<std::ptrdiff_t>(chosen - slots);
-  const Action action = std::move(*at);
-  due_actions_.erase(at);
-  action.run();
+  run_action(chosen - slots);
   return true;
+}
+
+void EventLoop::run_action(std::size_t due) {
+  const auto at = due_actions_.begin() + static_cast<std::ptrdiff_t>(due);
+  const std::size_t number = at->number;
+  due_actions_.erase(at);
+  const std::function<void()> run = std::exchange(functions_[number], nullptr);
+  unused_.push_back(number);
+  run();
 }
 
 /// When something is to be done; kNever: nothing is.

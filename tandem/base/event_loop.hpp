@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -85,7 +86,7 @@ class EventLoop final : public Driver {
   struct Action {
     std::int64_t when_ns;
     std::uint64_t order;
-    std::function<void()> run;
+    std::size_t number;  ///< of its function
   };
 
   static bool later(const Action& a, const Action& b) noexcept {
@@ -94,6 +95,7 @@ class EventLoop final : public Driver {
   bool due(const Slot& slot) const noexcept { return (due_[slot.index / 64] >> slot.index % 64 & 1) != 0; }
   void note_due(const Slot& slot);
   void set_next(Slot& slot, std::int64_t next_ns);
+  void run_action(std::size_t due);
   void take_woken();
   void set_now(std::int64_t now_ns);
   std::size_t due_slots(bool with_caller) const noexcept;
@@ -110,6 +112,7 @@ class EventLoop final : public Driver {
   std::int64_t granted_ns_ = 0;  ///< by `others_`: nothing arrives from them before this date
   std::uint64_t actions_added_ = 0;
   std::vector<std::unique_ptr<Slot>> slots_;
+  std::unordered_multimap<const Steppable*, Slot*> by_steppable_;  ///< those that are stepped
   Slot* caller_ = nullptr;
   SpinLock woken_lock_;
   std::vector<Slot*> woken_;                              ///< guarded by `woken_lock_`; has room for all slots
@@ -118,6 +121,8 @@ class EventLoop final : public Driver {
   DateHeap dates_;                   ///< of slots, in the future
   std::vector<Action> due_actions_;  ///< in the order of `at`
   std::vector<Action> actions_;      ///< in the future; a heap, the earliest first
+  std::vector<std::function<void()>> functions_;  ///< of both, by number
+  std::vector<std::size_t> unused_;               ///< numbers of `functions_`
   bool stopped_ = false;             ///< slots stay, so that wakers may still be called
 };
 

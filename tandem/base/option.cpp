@@ -142,11 +142,20 @@ std::string Option::format(const OptionValue& value) const {
   return {};
 }
 
+namespace {
+
+/// Whether options of these names have the same environment variable, in which a point is an underscore.
+bool have_one_variable(std::string_view a, std::string_view b) noexcept {
+  const auto letter = [](char c) { return c == '.' ? '_' : c; };
+  return std::ranges::equal(a, b, {}, letter, letter);
+}
+
+}  // namespace
+
 void Registry::add(Option option) {
   TANDEM_ASSERT(is_option_name(option.name));
   TANDEM_ASSERT(option.parse(option.default_value).ok());
-  const std::string variable = option.environment_name();
-  for (const Option& known : options_) TANDEM_ASSERT(known.environment_name() != variable);
+  for (const Option& known : options_) TANDEM_ASSERT(!have_one_variable(known.name, option.name));
   options_.push_back(std::move(option));
 }
 
