@@ -502,6 +502,8 @@ TEST(Endpoint, LargeMessagesOfAFastNetworkArriveWhateverWaits) {
   for (std::uint64_t seed = 1; seed <= seeds(20); ++seed) {
     LoopOptions network = kFastNetwork;
     network.copies = seed % 2 == 0;
+    network.in_flight_until_left = seed % 4 == 0;
+    if (seed % 8 == 0) network.bytes_per_ns = 1;
     network.rails = seed % 5 == 0 ? 2 : 1;
     network.packets_in_flight = seed % 3 == 0 ? 1 : 64;
     World world(2, network, {.strategy = seed % 7 == 0 ? "split" : "priority", .credit_bytes = 400'000}, seed);

@@ -13,6 +13,8 @@ comm::LoopOptions network_of(const Platform& platform, Execution execution) {
   network.eager_bytes = 16 << 10;
   network.segment_bytes = 64 << 10;
   network.payload_bytes = 1 << 20;
+  network.packets_in_flight = 4;  // 256 KiB, as the buffers of a connection hold
+  network.copies = network.in_flight_until_left = true;
   network.bulk_travels = execution != Execution::none;
   network.latency_min_ns = network.latency_max_ns = platform.latency_ns;
   network.bytes_per_ns = platform.bytes_per_ns;

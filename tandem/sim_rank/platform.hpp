@@ -13,15 +13,15 @@
 
 namespace tandem::sim {
 
-/// Nodes behind one switch. Each rank sends one packet at a time at its rate, and receives one packet at a time
-/// meanwhile; so it does with ranks of its own node, at another rate. A packet arrives a latency after it has left; the
-/// switch itself is never full.
+/// Nodes behind one switch. Each sends one packet at a time at its rate, and receives one packet at a time meanwhile;
+/// so do ranks among those of their node, each by itself, at another rate. A packet arrives a latency after it has
+/// left; the switch itself is never full. Ranks that are processes have a network card each.
 struct Platform {
   std::uint32_t ranks = 1;
   std::uint32_t ranks_per_node = 1;
   unsigned cores = 1;               ///< of each rank
   std::int64_t latency_ns = 1'500;  ///< from one node to another
-  double bytes_per_ns = 12.5;       ///< at which each rank sends, and another receives: GB/s
+  double bytes_per_ns = 12.5;       ///< at which each node sends, and another receives: GB/s
   std::int64_t node_latency_ns = 600;  ///< from one rank of a node to another one
   double node_bytes_per_ns = 8;        ///< between these
   // Standard deviations, relative to the mean: of the speeds of nodes, and of a whole run.

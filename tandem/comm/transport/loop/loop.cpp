@@ -16,6 +16,13 @@
 
 namespace tandem::comm {
 
+namespace {
+
+/// A number of the way to a rank by a rail.
+constexpr std::uint64_t way(Rank to, unsigned rail) noexcept { return (std::uint64_t{to.value()} << 8) | rail; }
+
+}  // namespace
+
 /// Messages that wait for one rank. The lock is held to put and to take, never while a sink is called.
 struct LoopNetwork::Box {
   std::mutex mutex;
@@ -28,21 +35,29 @@ struct LoopNetwork::Box {
   bool stopped = false;
 };
 
+/// Sends one packet at a time, and receives one.
+struct LoopNetwork::Port {
+  std::int64_t sent_ns = 0, received_ns = 0;  ///< when it has sent, and received, the last one
+};
+
 /// What a rank's packets wait for in manual time.
 struct LoopNetwork::Timing {
-  // To and from ranks of other hosts, and of the same one.
-  std::array<std::int64_t, 2> egress_free_ns{};
-  std::array<std::int64_t, 2> ingress_free_ns{};
-  std::unordered_map<std::uint64_t, std::int64_t> last_ns;  ///< by destination and rail
-  /// Destinations and rails for which something of this dead rank was lost.
+  Port near;  ///< to and from ranks of its host
+  Port far;   ///< to and from other hosts: where hosts are told apart, that of the host's first rank
+  std::unordered_map<std::uint64_t, std::int64_t> last_ns;  ///< by way
+  /// Ways on which something of this dead rank was lost.
   std::unordered_set<std::uint64_t> torn = {};
 };
 
-/// One rail to one peer. Its own rank alone accesses `in_flight_`: the peer answers each packet with a `taken`.
+/// One rail to one peer. Its own rank alone accesses `in_flight_`: the peer answers each packet with a `taken`. Where
+/// packets are in flight until they have left, a full link tells itself by a `taken` when half of them have.
 class LoopLink final : public Link {
  public:
-  LoopLink(LoopNetwork& network, Rank self, Rank peer, unsigned rail) noexcept
-      : Link(peer, rail), network_(network), self_(self) {
+  LoopLink(LoopNetwork& network, Rank self, Rank peer, unsigned rail)
+      : Link(peer, rail),
+        network_(network),
+        self_(self),
+        last_ns_(network.loop_ == nullptr ? nullptr : &network.last_ns(self, peer, rail)) {
     offer_line();
   }
 
@@ -81,9 +96,35 @@ class LoopLink final : public Link {
     const LoopOptions& options = network_.options();
     return options.remote_copy && !failed_ && remote_copies_++ < options.remote_copies_allowed;
   }
+  std::size_t half() const noexcept { return (network_.options().packets_in_flight + 1) / 2; }
+  /// Notes a packet in flight that leaves at `left_ns`.
+  void note_sent(std::int64_t left_ns) {
+    last_left_ns_ = left_ns;
+    if (++in_flight_ == half()) half_left_ns_ = left_ns;
+    if (in_flight_ == network_.options().packets_in_flight && network_.options().in_flight_until_left) {
+      if (half_left_ns_ <= network_.loop_->now_ns())
+        take_back_half();
+      else
+        network_.deliver_at(half_left_ns_, network_.make(LoopNetwork::Kind::taken, peer(), self_, rail()));
+    }
+    offer_line();
+  }
+  void take_back_half() noexcept {
+    in_flight_ -= half();
+    half_left_ns_ = last_left_ns_;  // the packets left are at most half of all
+  }
+  void note_taken() noexcept {
+    if (network_.options().in_flight_until_left)
+      take_back_half();
+    else
+      --in_flight_;
+    offer_line();
+  }
   LoopNetwork& network_;
   Rank self_;
+  std::int64_t* const last_ns_;  ///< null: there is no event loop
   std::size_t in_flight_ = 0;
+  std::int64_t half_left_ns_ = 0, last_left_ns_ = 0;  ///< when the oldest half of these have left, and all
   std::deque<std::shared_ptr<LoopNetwork::Payload>> posted_;  ///< payloads in the sender's memory, oldest first
   alignas(8) std::array<std::byte, kFirstBytes> own_line_;
   bool blocked_ = false;
@@ -117,13 +158,14 @@ class LoopTransport final : public Transport {
       box.gone = true;
       box.wake = {};
       while (const auto unread = box.inbox.pop())
-        if (!links_.contains(unread->from.value())) strangers.insert(unread->from.value());
+        if (!has_link(unread->from)) strangers.insert(unread->from.value());
       dead = box.dead;
     }
     if (dead) return;
     // Behaves as a socket does.
     using Kind = LoopNetwork::Kind;
-    for (const auto& [peer, links] : links_) notify(Rank{peer}, Kind::closed);
+    for (const auto& [way, link] : links_)
+      if (link.rail() == 0) notify(link.peer(), Kind::closed);
     for (const std::uint32_t peer : strangers) notify(Rank{peer}, Kind::refused);
   }
 
@@ -133,7 +175,7 @@ class LoopTransport final : public Transport {
   std::size_t unsent_bytes() const override { return network_.unsent_bytes(self_); }
   bool reaches(Rank, std::string_view card) override { return card == "loop"; }
   Link& connect(Rank peer, std::string_view, unsigned rail) override {
-    const bool fresh = !links_.contains(peer.value());
+    const bool fresh = !has_link(peer);
     Link& made = link(peer, rail);
     if (fresh && !network_.options().deaths_are_seen_by_all && network_.is_dead(peer))
       network_.report_death(peer, self_);
@@ -178,24 +220,26 @@ class LoopTransport final : public Transport {
 
   void notify(Rank peer, LoopNetwork::Kind what) { network_.send(network_.make(what, self_, peer)); }
 
+  bool has_link(Rank peer) const { return links_.contains(way(peer, 0)); }
+  /// The links to a peer begin with that of rail 0.
   LoopLink& link(Rank peer, unsigned rail) {
-    auto& links = links_[peer.value()];
-    while (links.size() <= rail) {
-      links.push_back(std::make_unique<LoopLink>(network_, self_, peer, static_cast<unsigned>(links.size())));
-    }
-    return *links[rail];
+    const auto known = links_.find(way(peer, rail));
+    if (known != links_.end()) return known->second;
+    LoopLink* made = nullptr;
+    for (unsigned one = 0; one <= rail; ++one)
+      made = &links_.try_emplace(way(peer, one), network_, self_, peer, one).first->second;
+    return *made;
   }
 
   void handle(LoopNetwork::Message& message) {
-    if (message.kind == LoopNetwork::Kind::closed && !links_.contains(message.from.value())) return;
-    const bool seen = network_.options().deaths_are_seen_by_all || links_.contains(message.from.value());
+    if (message.kind == LoopNetwork::Kind::closed && !has_link(message.from)) return;
+    const bool seen = network_.options().deaths_are_seen_by_all || has_link(message.from);
     if (message.kind == LoopNetwork::Kind::failed && !seen) return;
     LoopLink& from = link(message.from, message.rail);
     switch (message.kind) {
       case LoopNetwork::Kind::packet: return take(from, message);
       case LoopNetwork::Kind::taken:
-        --from.in_flight_;
-        from.offer_line();
+        from.note_taken();
         if (message.posted && !from.posted_.empty()) from.posted_.pop_front();
         if (from.failed_) return;
         if (message.posted) sink_.sent(from, message.cookie);
@@ -222,12 +266,12 @@ class LoopTransport final : public Transport {
         from.fail();
         sink_.peer_failed(message.from, landing.malformed);
       } else if (message.payload_bytes > 0) {
-        const LoopOptions& options = network_.options();
-        if (options.bulk_travels || landing.message_bytes <= options.eager_bytes) message.payload->read(landing.pieces);
+        if (landing.message_bytes <= network_.options().carried_bytes()) message.read_payload(landing.pieces);
         sink_.landed(from, landing.token);
       }
     }
-    if (network_.options().wire == nullptr) network_.deliver(network_.answer_to(message));
+    if (network_.options().wire == nullptr && !network_.options().in_flight_until_left)
+      network_.deliver(network_.answer_to(message));
   }
 
   friend class LoopLink;
@@ -235,29 +279,34 @@ class LoopTransport final : public Transport {
   Rank self_;
   PacketSink& sink_;
   Capabilities capabilities_;
-  std::unordered_map<std::uint32_t, std::vector<std::unique_ptr<LoopLink>>> links_;
+  std::unordered_map<std::uint64_t, LoopLink> links_;  ///< by way; they stay where they are
 };
 
 SendStatus LoopLink::try_send(const Packet& packet) {
-  if (failed_ || in_flight_ >= network_.options().packets_in_flight) {
+  const LoopOptions& options = network_.options();
+  if (failed_ || in_flight_ >= options.packets_in_flight) {
     blocked_ = true;
     return SendStatus::retry;
   }
-  ++in_flight_;
-  offer_line();
   auto message = network_.make(LoopNetwork::Kind::packet, self_, peer(), rail());
   message->control.resize((packet.control.size() + 7) / 8);
   std::memcpy(message->control.data(), packet.control.data(), packet.control.size());
   message->control_bytes = packet.control.size();
   message->payload_bytes = packet.payload_bytes;
   message->cookie = packet.cookie;
-  message->posted = packet.payload_bytes > 0 && !network_.options().copies;
-  if (packet.payload_bytes > 0) {
-    message->payload = std::make_shared<LoopNetwork::Payload>(packet.payload, message->posted);
-    if (message->posted) posted_.push_back(message->payload);
+  message->posted = packet.payload_bytes > 0 && !options.copies;
+  if (packet.payload_bytes > 0 && packet.payload_bytes <= options.carried_bytes()) {
+    if (message->posted)
+      posted_.push_back(message->payload = std::make_shared<LoopNetwork::Payload>(packet.payload));
+    else
+      message->copy_content(packet.payload);
   }
   const bool posted = message->posted;
-  network_.send(std::move(message));
+  if (last_ns_ != nullptr)
+    network_.send(std::move(message), *last_ns_);
+  else
+    network_.send(std::move(message));
+  note_sent(last_ns_ != nullptr ? network_.left_ns(self_, peer()) : 0);
   return posted ? SendStatus::posted : SendStatus::done;
 }
 
@@ -302,28 +351,42 @@ std::int64_t LoopNetwork::moving_ns(Rank from, Rank to, std::size_t bytes) {
   return static_cast<std::int64_t>(static_cast<double>(bytes) / now);
 }
 
-std::int64_t LoopNetwork::arrival_ns(Rank from, Rank to, unsigned rail, std::size_t bytes) {
-  Timing& timing = timing_[from.value()];
+LoopNetwork::Port& LoopNetwork::port(Rank rank, bool is_near) {
+  if (is_near) return timing_[rank.value()].near;
+  const bool tells_hosts = options_.host_bytes_per_ns > 0;
+  return timing_[tells_hosts ? rank.value() - rank.value() % options_.ranks_per_host : rank.value()].far;
+}
+
+std::int64_t& LoopNetwork::last_ns(Rank from, Rank to, unsigned rail) {
+  return timing_[from.value()].last_ns[way(to, rail)];
+}
+
+/// When all that was sent will have left.
+std::int64_t LoopNetwork::left_ns(Rank from, Rank to) {
+  return port(from, is_near(from, to)).sent_ns;
+}
+
+/// When a packet arrives; `last_ns` is when the one before it on its way does, and becomes that.
+std::int64_t LoopNetwork::arrival_ns(Rank from, Rank to, std::size_t bytes, std::int64_t& last_ns) {
   std::int64_t when = loop_->now_ns();
   const bool near = is_near(from, to);
   if (rate(near) > 0) {
-    std::int64_t& free_ns = timing.egress_free_ns[near ? 1 : 0];
-    when = free_ns = std::max(when, free_ns) + moving_ns(from, to, bytes);
+    std::int64_t& sent_ns = port(from, near).sent_ns;
+    when = sent_ns = std::max(when, sent_ns) + moving_ns(from, to, bytes);
     if (options_.rates != nullptr && bytes > 0) options_.rates->note_packet(from, to, when);
   }
   const auto spread = static_cast<std::uint64_t>(options_.latency_max_ns - options_.latency_min_ns);
   if (near) when += options_.host_latency_ns;
   else when += options_.latency_min_ns + static_cast<std::int64_t>(spread > 0 ? loop_->random() % (spread + 1) : 0);
-  std::int64_t& last = timing.last_ns[(std::uint64_t{to.value()} << 8) | rail];
-  last = std::max(last + 1, when);  // the loop orders by time alone
-  return last;
+  last_ns = std::max(last_ns + 1, when);  // the loop orders by time alone
+  return last_ns;
 }
 
 std::size_t LoopNetwork::unsent_bytes(Rank from) {
   if (loop_ == nullptr || options_.bytes_per_ns <= 0) return 0;
   double bytes = 0;
   for (const bool near : {false, true}) {
-    const std::int64_t left_ns = timing_[from.value()].egress_free_ns[near ? 1 : 0] - loop_->now_ns();
+    const std::int64_t left_ns = port(from, near).sent_ns - loop_->now_ns();
     if (left_ns > 0) bytes += static_cast<double>(left_ns) * rate(near);
   }
   return static_cast<std::size_t>(bytes);
@@ -334,24 +397,34 @@ std::size_t LoopNetwork::unsent_bytes(Rank from) {
 bool LoopNetwork::is_lost(const Message& message) {
   const bool lost = message.posted || loop_->random() % 2 == 0;
   auto& torn = timing_[message.from.value()].torn;
-  const std::uint64_t rail = (std::uint64_t{message.to.value()} << 8) | message.rail;
-  if (lost) torn.insert(rail);
-  return torn.contains(rail);
+  const std::uint64_t lost_way = way(message.to, message.rail);
+  if (lost) torn.insert(lost_way);
+  return torn.contains(lost_way);
 }
 
 void LoopNetwork::send(Owned message) {
-  Box& source = box(message->from);
-  {
+  if (loop_ == nullptr) {
+    std::int64_t none = 0;
+    return send(std::move(message), none);
+  }
+  std::int64_t& last = last_ns(message->from, message->to, message->rail);
+  send(std::move(message), last);
+}
+
+void LoopNetwork::send(Owned message, std::int64_t& last_ns) {
+  if (loop_ == nullptr || is_troubled_) {
+    Box& source = box(message->from);
     const std::lock_guard lock(source.mutex);
     if (source.dead) return;
     if (source.stopped) return source.held.push(std::move(message));
   }
   if (loop_ == nullptr) return deliver(std::move(message));
   note_labour(message->from, message->to, *message);
-  const std::int64_t when = arrival_ns(message->from, message->to, message->rail, message->bytes());
+  const std::int64_t when = arrival_ns(message->from, message->to, message->bytes(), last_ns);
   if (options_.wire != nullptr) return carry(when, *message);
   at(when, std::move(message), [](LoopNetwork& network, Owned arrived) {
-    if (!network.box(arrived->from).dead || !network.is_lost(*arrived)) network.receive(std::move(arrived));
+    const bool is_from_dead = network.is_troubled_ && network.box(arrived->from).dead;
+    if (!is_from_dead || !network.is_lost(*arrived)) network.receive(std::move(arrived));
   });
 }
 
@@ -363,8 +436,8 @@ void LoopNetwork::at(std::int64_t when_ns, Owned message, void (*go_on)(LoopNetw
 
 /// Gives it to the wire. The answer to a packet costs no message: it is known when the packet will be there.
 void LoopNetwork::carry(std::int64_t when_ns, const Message& message) {
-  options_.wire->carry(message.to, when_ns, message.to_bytes(options_.bulk_travels ? SIZE_MAX : options_.eager_bytes));
-  if (message.kind == Kind::packet) deliver_at(when_ns, answer_to(message));
+  options_.wire->carry(message.to, when_ns, message.to_bytes());
+  if (message.kind == Kind::packet && !options_.in_flight_until_left) deliver_at(when_ns, answer_to(message));
 }
 
 base::Result<void> LoopNetwork::arrive(Rank to, std::string_view message) {
@@ -377,7 +450,7 @@ base::Result<void> LoopNetwork::arrive(Rank to, std::string_view message) {
 std::optional<std::string> LoopNetwork::refusal(Rank left, std::string_view message) {
   if (internal::ByteReader(message).u8() != static_cast<std::uint8_t>(Kind::packet)) return {};
   Messages own;
-  return own.make(Kind::refused, left, left)->to_bytes(0);
+  return own.make(Kind::refused, left, left)->to_bytes();
 }
 
 void LoopNetwork::note_labour(Rank rank, Rank other, const Message& message) {
@@ -385,15 +458,17 @@ void LoopNetwork::note_labour(Rank rank, Rank other, const Message& message) {
   options_.labour->note_packet(rank, message.bytes(), is_near(rank, other));
 }
 
-/// Delivers a message whose last byte arrives now, unless the receiver is still busy with others: then behind them.
+/// Delivers a message whose last byte arrives now, unless the receiver was busy with others while its bytes came: then
+/// as soon as it can have received them.
 void LoopNetwork::receive(Owned message) {
   note_labour(message->to, message->from, *message);
   std::int64_t when = loop_->now_ns();
   if (options_.receives_one_by_one) {
     const bool near = is_near(message->from, message->to);
-    std::int64_t& free_ns = timing_[message->to.value()].ingress_free_ns[near ? 1 : 0];
+    std::int64_t& received_ns = port(message->to, near).received_ns;
+    const std::int64_t took_ns = moving_ns(message->from, message->to, message->bytes());
     // Two messages never end at one time: the loop orders by time alone.
-    when = free_ns = std::max(when, free_ns + 1 + moving_ns(message->from, message->to, message->bytes()));
+    when = received_ns = std::max(when, received_ns + std::max<std::int64_t>(took_ns, 1));
     if (options_.rates != nullptr) options_.rates->note_packet(message->from, message->to, when);
   }
   if (when <= loop_->now_ns()) return deliver(std::move(message));
@@ -421,6 +496,7 @@ void LoopNetwork::deliver(Owned message) {
 }
 
 void LoopNetwork::kill(Rank rank) {
+  is_troubled_ = true;
   Box& victim = box(rank);
   {
     const std::lock_guard lock(victim.mutex);
@@ -447,10 +523,11 @@ bool LoopNetwork::is_dead(Rank rank) {
 void LoopNetwork::report_death(Rank dead, Rank to) {
   Owned message = make(Kind::failed, dead, to);
   if (loop_ == nullptr) return deliver(std::move(message));
-  deliver_at(arrival_ns(dead, to, 0, 0) + options_.latency_max_ns, std::move(message));
+  deliver_at(arrival_ns(dead, to, 0, last_ns(dead, to, 0)) + options_.latency_max_ns, std::move(message));
 }
 
 void LoopNetwork::stop(Rank rank, bool stopped) {
+  is_troubled_ = true;
   Box& target = box(rank);
   Queue held;
   {

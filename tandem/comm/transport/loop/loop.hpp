@@ -56,6 +56,9 @@ struct LoopOptions {
   bool cuda_memory = false;  ///< it says that it reads the memory of CUDA devices, which must be plain memory here
   unsigned remote_copies_allowed = UINT_MAX;  ///< per link; later ones are refused
   bool copies = false;  ///< packets are copied when sent (`done`); else read when delivered (`posted`)
+  /// With `copies` and an event loop: a packet is in flight until it has left its rank, as in the buffer of a socket.
+  /// False: until its receiver has taken it.
+  bool in_flight_until_left = false;
   /// False: nothing of a message that is longer than `eager_bytes` arrives, and the memory of its receiver stays as it
   /// is. For simulations, whose data means nothing.
   bool bulk_travels = true;
@@ -66,13 +69,18 @@ struct LoopOptions {
   std::int64_t latency_max_ns = 0;            ///<   overtaking; packets of different links do
   double bytes_per_ns = 0;                    ///< each rank sends one packet at a time at this rate; 0: without limit
   bool receives_one_by_one = false;           ///< each rank receives one packet at a time, too, at that rate
-  /// Between ranks of one host; `host_bytes_per_ns` 0: as between others. A rank sends in both ways at once.
+  /// Between ranks of one host; `host_bytes_per_ns` 0: as between others. A rank sends in both ways at once, and ranks
+  /// of one host that are here, not behind `wire`, share what they send to others, and what they receive.
   std::int64_t host_latency_ns = 0;
   double host_bytes_per_ns = 0;
   LoopRates* rates = nullptr;                 ///< where the rate changes, below `bytes_per_ns`. Outlives the network
   LoopLabour* labour = nullptr;  ///< hears of all packets. Outlives the network
-  /// One rank attaches here, and reaches the others by this wire, which outlives the network; without `remote_copy`.
+  /// One rank attaches here, and reaches the others by this wire, which outlives the network; with `copies`, without
+  /// `remote_copy`.
   LoopWire* wire = nullptr;
+
+  /// Longer messages arrive without their bytes.
+  std::size_t carried_bytes() const noexcept { return bulk_travels ? SIZE_MAX : eager_bytes; }
 };
 
 class LoopTransport;
@@ -106,6 +114,7 @@ class LoopNetwork {
   class Payload;
   class Queue;
   struct Box;
+  struct Port;
   struct Timing;
   struct TakeBack {
     void operator()(Message* message) const noexcept;
@@ -116,6 +125,7 @@ class LoopNetwork {
   Owned make(Kind kind, Rank from, Rank to, unsigned rail = 0);
   Owned answer_to(const Message& packet);
   void send(Owned message);
+  void send(Owned message, std::int64_t& last_ns);
   void carry(std::int64_t when_ns, const Message& message);
   void receive(Owned message);
   void at(std::int64_t when_ns, Owned message, void (*go_on)(LoopNetwork&, Owned));
@@ -133,12 +143,16 @@ class LoopNetwork {
   double rate(bool is_near) const noexcept { return is_near ? options_.host_bytes_per_ns : options_.bytes_per_ns; }
   std::size_t unsent_bytes(Rank from);
   std::int64_t moving_ns(Rank from, Rank to, std::size_t bytes);
-  std::int64_t arrival_ns(Rank from, Rank to, unsigned rail, std::size_t bytes);
+  Port& port(Rank rank, bool is_near);
+  std::int64_t& last_ns(Rank from, Rank to, unsigned rail);
+  std::int64_t left_ns(Rank from, Rank to);
+  std::int64_t arrival_ns(Rank from, Rank to, std::size_t bytes, std::int64_t& last_ns);
 
   LoopOptions options_;
   base::EventLoop* loop_;
   const std::unique_ptr<Messages> messages_;
   std::vector<Box> boxes_;                                             ///< by rank
+  std::atomic<bool> is_troubled_ = false;                              ///< some rank was killed or stopped
   std::vector<Timing> timing_;                                         ///< by rank, with an event loop: of its thread
   std::mutex mutex_;                                                   ///< guards words_ (the map)
   std::map<std::pair<Rank, Rank>, std::atomic<std::uint64_t>> words_;  ///< by sender and receiver

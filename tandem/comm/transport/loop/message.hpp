@@ -19,23 +19,19 @@
 
 namespace tandem::comm {
 
-/// A payload on its way. The receiver reads it from the sender's memory, as a network card does; if the sender
-/// closes the link first, it is copied: what has left a rank arrives, and so does what the rank sends behind it.
+/// A payload that its receiver reads from the sender's memory, as a network card does; if the sender closes the link
+/// first, it is copied: what has left a rank arrives, and so does what the rank sends behind it.
 class LoopNetwork::Payload {
  public:
-  Payload(std::span<const iovec> pieces, bool stays_with_sender);
-  /// From another process: pieces without an address have stayed there.
-  Payload(std::vector<std::byte> content, std::vector<iovec> pieces)
-      : pieces_(std::move(pieces)), copy_(std::move(content)) {}
-  std::span<const iovec> pieces() const noexcept { return pieces_; }
+  explicit Payload(std::span<const iovec> pieces) : pieces_(pieces.begin(), pieces.end()) {}
   void read(std::span<const iovec> to);
   /// Copies what the sender will not keep.
   void leave_sender();
 
  private:
   std::mutex mutex_;
-  std::vector<iovec> pieces_;    ///< in the sender's memory, or what has come of them from another process
-  std::vector<std::byte> copy_;  ///< without `pieces_`, or that which they point to
+  std::vector<iovec> pieces_;    ///< in the sender's memory, or in `copy_`
+  std::vector<std::byte> copy_;
 };
 
 struct LoopNetwork::Message {
@@ -45,8 +41,10 @@ struct LoopNetwork::Message {
   unsigned rail = 0;
   std::vector<std::uint64_t> control = {};  ///< aligned to 8 bytes
   std::size_t control_bytes = 0;
-  std::shared_ptr<Payload> payload = nullptr;
   std::size_t payload_bytes = 0;
+  // At most one of these; none with `payload_bytes`: the content does not travel.
+  std::shared_ptr<Payload> payload = nullptr;
+  std::vector<std::byte> content = {};
   std::uint64_t cookie = 0;
   bool posted = false;  ///< the payload stays in the sender's memory until it is taken
   void (*go_on)(LoopNetwork& network, Owned message) = nullptr;  ///< what `at` waits with
@@ -56,7 +54,10 @@ struct LoopNetwork::Message {
   explicit Message(Messages& own) : all(own) {}
 
   std::size_t bytes() const noexcept { return control_bytes + payload_bytes; }
-  std::string to_bytes(std::size_t most_piece_bytes) const;
+  void copy_content(std::span<const iovec> pieces);
+  /// Writes the payload, as far as it travels.
+  void read_payload(std::span<const iovec> places);
+  std::string to_bytes() const;
   base::Result<void> read(std::string_view bytes, const LoopOptions& options);
 };
 
@@ -105,11 +106,15 @@ class LoopNetwork::Messages {
   }
   void take_back(Message& message) noexcept {
     message.payload.reset();
+    message.content.clear();
+    if (message.content.capacity() > most_kept_bytes) message.content.shrink_to_fit();
     const std::lock_guard guard(lock_);
     message.next = std::exchange(unused_, &message);
   }
 
  private:
+  static constexpr std::size_t most_kept_bytes = 16 << 10;
+
   base::SpinLock lock_;
   std::deque<Message> all_;
   Message* unused_ = nullptr;
