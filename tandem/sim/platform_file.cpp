@@ -140,7 +140,7 @@ Result<void> take_machine(const std::filesystem::path& file, Platform& platform)
   for (const runtime::MachineNetwork& network : machine.value().networks) {
     const bool is_near = network.transport == "shm";
     (is_near ? platform.node_latency_ns : platform.latency_ns) = network.latency_ns();
-    (is_near ? platform.node_bytes_per_ns : platform.bytes_per_ns) = network.bytes_per_ns();
+    (is_near ? platform.node_bytes_per_ns : platform.bytes_per_ns) = network.marginal_bytes_per_ns();
   }
   return {};
 }

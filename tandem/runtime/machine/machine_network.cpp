@@ -17,4 +17,13 @@ double MachineNetwork::message_ns(std::size_t bytes) const noexcept {
 
 std::int64_t MachineNetwork::latency_ns() const noexcept { return std::llround(times.front().alone_ns); }
 
+double MachineNetwork::marginal_bytes_per_ns() const noexcept {
+  const double whole = bytes_per_ns();
+  if (times.size() < 2) return whole;
+  const MessageTimes &last = times.back(), &before = times[times.size() - 2];
+  const double rate = static_cast<double>(last.bytes - before.bytes) / (last.alone_ns - before.alone_ns);
+  constexpr double most_apart = 1.5;  // beyond this it is noise
+  return rate < most_apart * whole && rate > whole / most_apart ? rate : whole;
+}
+
 }  // namespace tandem::runtime

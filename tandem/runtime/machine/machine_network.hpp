@@ -39,6 +39,9 @@ struct MachineNetwork {
   std::int64_t latency_ns() const noexcept;
   /// Rate of the largest message.
   double bytes_per_ns() const noexcept { return static_cast<double>(times.back().bytes) / times.back().alone_ns; }
+  /// Rate of further bytes of a large message: without what a message takes beside its bytes, and without what a
+  /// network lets pass at once after a rest. That of the largest message, where the sizes do not show it.
+  double marginal_bytes_per_ns() const noexcept;
 };
 
 }  // namespace tandem::runtime

@@ -19,6 +19,15 @@ TEST(MachineNetwork, HasTheLatencyOfItsSmallestMessageAndTheRateOfItsLargest) {
   EXPECT_DOUBLE_EQ(network().bytes_per_ns(), 1'000'000 / 1'010'000.0);
 }
 
+TEST(MachineNetwork, FurtherBytesOfALargeMessageHaveARateOfTheirOwn) {
+  EXPECT_DOUBLE_EQ(network().marginal_bytes_per_ns(), 1);
+  MachineNetwork noisy = network();
+  noisy.times.back().alone_ns = 120'000;  // sooner than the rate of any message
+  EXPECT_DOUBLE_EQ(noisy.marginal_bytes_per_ns(), noisy.bytes_per_ns());
+  noisy.times.erase(noisy.times.begin(), noisy.times.end() - 1);
+  EXPECT_DOUBLE_EQ(noisy.marginal_bytes_per_ns(), noisy.bytes_per_ns());
+}
+
 TEST(MachineNetwork, TimesLieOnTheCurve) {
   const MachineNetwork one = network();
   EXPECT_DOUBLE_EQ(one.message_ns(0), 11'000) << "the least size's time";
