@@ -320,7 +320,10 @@ void Runtime::start_virtually(const Options& program) {
   core_ = std::make_unique<runtime::RuntimeCore>(std::move(world), options);
   flow_ = std::make_unique<dist::ProgramFlow>(*core_);
   connect_trace();
-  if (endpoint != nullptr) join_ranks(std::move(endpoint), flow_options(*config_));
+  if (endpoint == nullptr) return;
+  dist::FlowOptions flow = flow_options(*config_);
+  flow.transfers.carried_bytes = place.carried_bytes();
+  join_ranks(std::move(endpoint), flow);
 }
 
 /// Connects all parts to the trace, if there is one.

@@ -17,6 +17,7 @@ struct TransferOptions {
   /// A message larger than this leaves from a device's memory, if its value is only there, and arrives in one, if its
   /// first reader runs there; SIZE_MAX: none.
   std::size_t device_message_bytes = 16 << 10;
+  std::size_t carried_bytes = SIZE_MAX;  ///< larger messages arrive without their bytes, and objects stay as they are
   bool early_read = true;  ///< readers start when data has *arrived*; else when it is *released*
 };
 

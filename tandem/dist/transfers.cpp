@@ -28,6 +28,7 @@ runtime::NodeIndex Transfers::node_of(const Receive& receive) {
 }
 
 void Transfers::Receive::unpack() const {
+  if (packed.size() > transfers->options_.carried_bytes) return;
   const auto what_is_wrong = [this] {
     return fmt::format("the {} bytes that rank {} sent of {} cannot be read", packed.size(), source,
                        handle->described());

@@ -1,6 +1,7 @@
 // tandem/runtime/virtual_place.hpp: where a simulated program lives, in place of this machine.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -59,6 +60,8 @@ class VirtualPlace {
   virtual Emulation emulation() = 0;
   /// Whether all kernels run there, so that data has its values.
   virtual bool computes() const noexcept = 0;
+  /// Messages of more bytes arrive without them.
+  virtual std::size_t carried_bytes() const noexcept = 0;
   /// The rank's cores there.
   virtual ModelledHost& host() = 0;
   /// The memory that kernels and messages share there; null: they do not.

@@ -34,6 +34,7 @@ struct Simulation::Parts : comm::LoopLabour {
   void note_packet(comm::Rank rank, std::size_t bytes, bool is_near) override;
   /// What has no duration takes no time.
   KernelTime time_of(const runtime::EmulatedTask& task) {
+    if (task.is_own) return time_of_own(task, options.platform, options.execution);
     kernels.emplace(task.codelet);
     if (auto known = options.kernels(task)) return *std::move(known);
     without_model.emplace(task.codelet);
@@ -82,6 +83,7 @@ class Simulation::Place final : public runtime::VirtualPlace {
   runtime::ModelledHost& host() override { return host_; }
   runtime::ModelledMemory* memory() noexcept override { return parts_.memories.of(rank_); }
   bool computes() const noexcept override { return parts_.options.execution == Execution::all; }
+  std::size_t carried_bytes() const noexcept override { return parts_.network.options().carried_bytes(); }
 
  private:
   Parts& parts_;

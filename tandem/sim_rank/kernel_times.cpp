@@ -75,9 +75,19 @@ runtime::EmulatedWork DrawnTimes::draw(const KernelTime& time, std::uint64_t kin
   return work;
 }
 
+KernelTime time_of_own(const runtime::EmulatedTask& task, const Platform& platform, Execution execution) {
+  constexpr double usual_bytes_per_ns = 5;
+  double bytes = 0;
+  for (const runtime::Shape& shape : task.data) bytes += static_cast<double>(shape.bytes());
+  const double rate = platform.copy_bytes_per_ns > 0 ? platform.copy_bytes_per_ns : usual_bytes_per_ns;
+  const auto carried = static_cast<double>(network_of(platform, execution).carried_bytes());
+  return {.mean_ns = bytes / rate, .computes = bytes <= carried};
+}
+
 std::uint64_t number_of_kind(const runtime::EmulatedTask& task) {
   std::uint64_t number = static_cast<std::uint64_t>(task.device) << 32 | task.implementation;
   const auto add = [&number](std::uint64_t value) { number = base::mix64(number + base::kSplitMix64Step + value); };
+  if (task.is_own) add(1);
   for (const char letter : task.codelet) add(static_cast<unsigned char>(letter));
   for (const runtime::Shape& shape : task.data) add(shape.rows), add(shape.cols), add(shape.element_bytes);
   return number;

@@ -20,7 +20,11 @@ struct KernelTime {
   double bytes = 0;                  ///< that it moves between its core and memory; see `moved_bytes`
 };
 
-/// Nothing: it is not known.
+/// The time of one of the runtime's own tasks: that of copying its data. It runs where kernels do, and where its data
+/// is as short as what messages carry, so that sums have values.
+KernelTime time_of_own(const runtime::EmulatedTask& task, const Platform& platform, Execution execution);
+
+/// Nothing: it is not known. Not asked of the runtime's own tasks.
 using KernelTimes = std::function<std::optional<KernelTime>(const runtime::EmulatedTask& task)>;
 
 /// Draws the durations of one rank's tasks, all from one seed. The mean of a kind of task is wrong by the same factor

@@ -146,6 +146,7 @@ class ProcessPlace final : public runtime::VirtualPlace, base::SharedTime, comm:
   runtime::ModelledHost& host() override { return host_; }
   runtime::ModelledMemory* memory() noexcept override { return memories_.of(rank()); }
   bool computes() const noexcept override { return place_.execution == Execution::all; }
+  std::size_t carried_bytes() const noexcept override { return network_.options().carried_bytes(); }
 
  private:
   comm::LoopOptions network_here() {
@@ -204,6 +205,8 @@ class ProcessPlace final : public runtime::VirtualPlace, base::SharedTime, comm:
   std::optional<runtime::EmulatedWork> ask(const runtime::EmulatedTask& task) {
     const std::uint64_t kind = number_of_kind(task);
     auto known = times_.find(kind);
+    if (known == times_.end() && task.is_own)
+      known = times_.emplace(kind, time_of_own(task, place_.platform, place_.execution)).first;
     if (known == times_.end()) {
       if (!line_.send(TurnKind::ask, encode(task))) end_with_simulation();
       const comm::internal::Frame answer = receive();

@@ -80,6 +80,25 @@ TEST(Job, ProgramsMayWaitForTimeToPass) {
   EXPECT_EQ(seen_ns, 7'000);
 }
 
+TEST(Simulation, ObjectsTakeTheTimeOfTheirBytesAndStayAsTheyAre) {
+  constexpr std::size_t numbers = 100'000;
+  const auto time = [](std::size_t count) {
+    Simulation simulation({.platform = {.ranks = 2, .bytes_per_ns = 1}, .kernels = all_take(1'000)});
+    const auto outcome = simulation.run([&](std::uint32_t rank) {
+      Runtime rt(plain());
+      std::vector<double> value(rank == 0 ? count : 3, 1.0);
+      auto object = rt.object("object", value, {.owner = 0});
+      rt.submit({.on = 1}, Codelet("use", [](const std::vector<double>&) {}), read(object));
+      rt.wait();
+      return 0;
+    });
+    EXPECT_EQ(outcome.error, "");
+    EXPECT_THAT(outcome.statuses, ElementsAre(0, 0));
+    return static_cast<double>(outcome.end_ns);
+  };
+  EXPECT_GT(time(numbers), time(1) + numbers * sizeof(double) * 0.9);
+}
+
 /// Independent tasks of 1 ms each: their number, and the virtual time that they take.
 std::int64_t time_of(unsigned tasks, unsigned cores) {
   Simulation simulation({.platform = {.cores = cores}, .kernels = all_take(1'000'000)});
@@ -153,6 +172,62 @@ TEST(Simulation, KernelsSlowEachOther) {
   EXPECT_NEAR(time(4, 1, 1), 12e6 * 3, 2.5e6);  // the first ones begin when fewer run
   EXPECT_NEAR(time(1, 2, 1), 24e6, 1e6);
   EXPECT_NEAR(time(1, 2, 2), 24e6 * 1.5, 1e6);
+}
+
+TEST(Simulation, TheRuntimesOwnTasksNeedNoModel) {
+  Simulation simulation({.platform = {.ranks = 2}, .kernels = [](const runtime::EmulatedTask& task) {
+                           const bool is_known = task.codelet == "work";
+                           return is_known ? std::optional(KernelTime{.mean_ns = 1'000}) : std::nullopt;
+                         }});
+  double sums[2] = {};
+  const auto outcome = simulation.run([&](std::uint32_t rank) {
+    Runtime rt(plain());
+    double memory = 0;
+    auto sum = rt.data("sum", memory, {.owner = 0});
+    sum.reduction([](double& share) { share = 0; }, [](double& into, const double& from) { into += from; });
+    const Codelet add("work", [](double& to) { to += 1; });
+    for (std::uint32_t i = 0; i < 10; ++i) rt.submit({.on = i % 2}, add, reduce(sum));  // start a share, gather shares
+    rt.wait();
+    sums[rank] = memory;
+
+    std::vector<double> values(1'000'000, 1.0);
+    auto whole = rt.data("values", values);
+    {
+      auto parts = rt.parts(whole, {.row_parts = 4});
+      for (std::size_t i = 0; i < parts.rows(); ++i)
+        rt.submit("work", [](std::span<double>) {}, read_write(parts(i)));
+    }
+    Graph graph = rt.record([&] { rt.submit("work", [](std::span<double>) {}, read_write(whole)); });
+    for (int i = 0; i < 3; ++i) rt.replay(graph);  // end of a replay
+    rt.wait();
+    return 0;
+  });
+  EXPECT_EQ(outcome.error, "");
+  EXPECT_THAT(outcome.without_model, ElementsAre());
+  EXPECT_EQ(sums[0], 10);
+}
+
+TEST(Simulation, RanksOfANodeShareItsCard) {
+  constexpr std::size_t kBytes = 8 << 20;
+  const auto time = [](std::uint32_t ranks_per_node) {
+    Simulation simulation({.platform = {.ranks = 4, .ranks_per_node = ranks_per_node, .bytes_per_ns = 1},
+                           .kernels = all_take(0)});
+    const auto outcome = simulation.run([&](std::uint32_t) {
+      Runtime rt(plain());
+      std::vector<Data<Vector<std::byte>>> blocks;
+      for (std::uint32_t rank = 0; rank < 4; ++rank)
+        blocks.push_back(rt.vector<std::byte>("block", kBytes, {.owner = rank}));
+      for (auto& block : blocks) rt.submit("make", [](std::span<std::byte>) {}, write(block));
+      for (std::uint32_t rank : {2U, 3U})
+        rt.submit({.on = rank}, Codelet("use", [](std::span<const std::byte>) {}), read(blocks[rank - 2]));
+      rt.wait();
+      return 0;
+    });
+    EXPECT_EQ(outcome.error, "");
+    return static_cast<double>(outcome.end_ns);
+  };
+  EXPECT_NEAR(time(1), kBytes, 0.1 * kBytes);
+  EXPECT_NEAR(time(2), 2 * kBytes, 0.1 * kBytes);
 }
 
 TEST(Simulation, MessagesTakeLatencyAndRate) {

@@ -21,6 +21,7 @@ struct EmulatedTask {
   DeviceKind device = DeviceKind::cpu;  ///< kind of the worker that runs the task
   unsigned implementation = 0;          ///< index of the codelet's implementation that runs
   std::uint64_t tag = 0;                ///< of the task's options; 0: none
+  bool is_own = false;                  ///< it is the runtime's: it orders others, or moves or adds up their data
 };
 
 /// How much longer a kernel takes beside others on its host. A value; reading is thread-safe.

@@ -95,7 +95,8 @@ std::optional<EmulatedWork> ModelledDevice::work_of(const Task& task, unsigned i
                  .data = shapes,
                  .device = kind_,
                  .implementation = implementation,
-                 .tag = task.extra != nullptr ? task.extra->facts.tag : 0});
+                 .tag = task.extra != nullptr ? task.extra->facts.tag : 0,
+                 .is_own = task.codelet->is_own});
 }
 
 }  // namespace tandem::runtime

@@ -24,6 +24,7 @@ CodeletCore& combine_codelet() {
   static CodeletCore* const codelet = [] {
     auto* made = new CodeletCore("combine");
     made->devices.push_back(DeviceKind::cpu);
+    made->is_own = true;
     return made;
   }();
   return *codelet;

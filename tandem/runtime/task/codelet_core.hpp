@@ -75,6 +75,7 @@ class CodeletCore {
   bool has_choice = false;       ///< several implementations serve one kind of worker; see `Durations`
   /// Only workers of main memory run it, and its kernel finds data there by itself; not `plain`.
   bool in_main_memory = false;
+  bool is_own = false;  ///< it is the runtime's: its tasks order others, or move or add up their data
   bool plain = true;  ///< one implementation, for CPU cores, and no predicate: each CPU worker runs it without a check
 };
 

@@ -14,6 +14,7 @@ namespace tandem::runtime {
 inline std::shared_ptr<CodeletCore> make_cpu_codelet(std::string name) {
   auto codelet = std::make_shared<CodeletCore>(std::move(name));
   codelet->devices.push_back(DeviceKind::cpu);
+  codelet->is_own = true;
   return codelet;
 }
 
