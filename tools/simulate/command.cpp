@@ -46,6 +46,7 @@ struct SimulateArguments {
   std::string sweep;  ///< empty: one simulation, or `runs`
   std::string csv = "sweep.csv";
   std::string replay;  ///< folder of a trace; empty: a program is simulated
+  bool what_if = false;
   RankRole role;
 };
 
@@ -121,8 +122,11 @@ Ended run_in_processes(const Scene& scene, std::uint64_t seed, const ProgramCall
                                                 call, context.log);
   auto& simulation = outcome.simulation;
   if (outcome.exit_code != 0 && simulation.broken_ns != base::kNever)
-    context.log.error("simulate: that was at {:.6f} s of virtual time",
-                      static_cast<double>(simulation.broken_ns) * 1e-9);
+    context.log.error("simulate: that was at {:.6f} s of virtual time{}",
+                      static_cast<double>(simulation.broken_ns) * 1e-9,
+                      scene.execution == sim::Execution::none
+                          ? "; kernels did not run, so what they write had no values (--execute runs them)"
+                          : "");
   const int code = outcome.exit_code == 0 && !simulation.error.empty() ? failure : outcome.exit_code;
   return {code, simulation.end_ns, std::move(simulation.error), std::move(simulation.kernels),
           std::move(simulation.without_model)};
@@ -287,9 +291,11 @@ void run_replay(const SimulateArguments& arguments, const std::vector<std::strin
   base::Result<void> done =
       is_wrong ? base::Error{base::ErrorCode::invalid_argument,
                              "--replay has the ranks and the durations of its trace: of the other options it takes "
-                             "--platform, --ranks-per-node, --cores, --latency, --bandwidth, --scale, --seed, --json"}
+                             "--platform, --ranks-per-node, --cores, --latency, --bandwidth, --scale, --seed, "
+                             "--what-if, --json"}
       : !topology.ok() ? base::Result<void>(topology.error())
-                       : replay({arguments.replay, scene, arguments.seed, arguments.json}, topology.value(), context);
+                       : replay({arguments.replay, scene, arguments.seed, arguments.what_if, arguments.json},
+                                topology.value(), context);
   if (done.ok()) return;
   context.log.error("simulate: {}", done.error().message);
   context.exit_status = done.error().code == base::ErrorCode::invalid_argument ? wrong_use : failure;
@@ -304,6 +310,7 @@ void run(const SimulateArguments& arguments, Subcommand command, ToolContext& co
   if (!call) return fail(wrong_use, call.error().message);
   std::vector<std::string>& words = call.value().words;
   if (!arguments.replay.empty()) return run_replay(arguments, words, context);
+  if (arguments.what_if) return fail(wrong_use, "--what-if is about the run of a trace: --replay TRACE");
   if (words.empty())
     return fail(wrong_use, "which program? tandem simulate -n 4 ./app, or tandem simulate -n 4 linalg OP ...");
   if (!arguments.role.simulation.empty()) {
@@ -403,6 +410,8 @@ void add_simulate(Subcommand app, ToolContext& context) {
                   "Simulate the run of a trace once more: its flow and its durations, on its number of workers and any "
                   "network, or with --cores, --scale and so on")
       .type_name("TRACE");
+  command.add_flag("--what-if", arguments->what_if,
+                   "With --replay: also with faster kernels, more cores, other schedulers and so on, each by itself");
   command.add_flag("--json", arguments->json, "Print a JSON object; what the program prints goes to standard error");
   // What this command starts as each rank.
   command.add_option("--as-rank-of", arguments->role.simulation, "").hide_from_help();

@@ -52,6 +52,20 @@ holds out '^recorded: .* on 3 ranks of up to 2 workers: [0-9]+ tasks'
 holds out '^replayed: 3 ranks of 2 cores each; '
 tandem_ends 2 simulate --replay "$folder/run" --scale kernel=gem:3
 holds err 'no kernel gem has run; there are: .*gemm'
+tandem_ends 0 simulate --replay "$folder/run" --what-if
+holds out '^what if +seconds +change'
+holds out '^gemm in half of its time +[0-9.]+ +-[0-9.]+ %'
+holds out '^--tandem.sched=eager '
+tandem_ends 0 simulate --replay "$folder/run" --what-if --json
+python3 - <<'END' || fail "a change does not do what its option does"
+import json
+rows = {row["params"].get("change", "replay"): row["details"]["makespan"] for row in json.load(open("out"))["results"]}
+assert rows["half of the cores"] > 1.2 * rows["replay"], rows
+assert rows["gemm in half of its time"] < 0.95 * rows["replay"], rows
+assert rows["each task is submitted at once"] < 1.05 * rows["replay"], rows
+END
+tandem_ends 2 simulate --what-if "${program[@]}"
+holds err 'what-if is about the run of a trace'
 tandem_ends 2 simulate --replay "$folder/run" -n 4
 tandem_ends 1 simulate --replay "$folder/nothing"
 

@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <functional>
 #include <new>
 #include <optional>
 #include <span>
@@ -17,6 +18,7 @@
 #include <fmt/ranges.h>
 
 #include "tandem/analysis/history/history.hpp"
+#include "tandem/analysis/verdict/kernel_profile.hpp"
 #include "tandem/trace/read/reader.hpp"
 #include "tandem/tandem.hpp"
 
@@ -62,7 +64,7 @@ class RecordedRun::Player {
       }
       const Task& task = run_.tasks_[number];
       if (task.is_local && task.rank != rank_) continue;
-      if (task.rank == rank_) keep_pace(task.submit_ns);
+      if (task.rank == rank_ && how_.change.keeps_pace) keep_pace(task.submit_ns);
       submit(task, number);
     }
     rt_.wait();
@@ -114,12 +116,16 @@ class RecordedRun::Player {
     options.emulation = [this](const runtime::EmulatedTask& emulated) -> std::optional<runtime::EmulatedWork> {
       if (emulated.tag == 0 || emulated.tag > run_.tasks_.size()) return 0;
       const Task& task = run_.tasks_[emulated.tag - 1];
-      const auto factor = how_.factors.find(run_.kernels_[task.kernel]);
-      if (factor == how_.factors.end()) return task.duration_ns;
-      return std::llround(static_cast<double>(task.duration_ns) * factor->second);
+      const std::int64_t took_ns = how_.change.has_usual_durations ? task.usual_ns : task.duration_ns;
+      const auto factor = how_.change.factors.find(run_.kernels_[task.kernel]);
+      if (factor == how_.change.factors.end()) return took_ns;
+      return std::llround(static_cast<double>(took_ns) * factor->second);
     };
-    options.more.assign(run_.options_.begin(), run_.options_.end());
+    options.more = how_.change.options;
     options.more.emplace_back("models", "off");
+    for (const auto& [name, value] : run_.options_)
+      if (std::ranges::count(how_.change.options, name, &std::pair<std::string, std::string>::first) == 0)
+        options.more.emplace_back(name, value);
     return options;
   }
 
@@ -170,6 +176,24 @@ std::vector<std::string> RecordedRun::kernels() const {
   return names;
 }
 
+std::vector<std::pair<std::string, double>> RecordedRun::shares() const {
+  std::vector<std::pair<std::string, double>> shares;
+  for (const std::string& name : kernels_) shares.emplace_back(name, 0);
+  double all_ns = 1;  // a run may take no time
+  for (const Task& task : tasks_) {
+    shares[task.kernel].second += static_cast<double>(task.duration_ns);
+    all_ns += static_cast<double>(task.duration_ns);
+  }
+  for (auto& [name, share] : shares) share /= all_ns;
+  std::ranges::stable_sort(shares, std::greater(), &std::pair<std::string, double>::second);
+  return shares;
+}
+
+std::string RecordedRun::option(std::string_view name) const {
+  const auto found = std::ranges::find(options_, name, &std::pair<std::string, std::string>::first);
+  return found == options_.end() ? "" : found->second;
+}
+
 /// Takes the tasks that ran, in the order of the flow, with their data.
 void RecordedRun::take_tasks(const History& history) {
   const auto& tasks = history.tasks;
@@ -194,6 +218,8 @@ void RecordedRun::take_tasks(const History& history) {
     }
     accesses[row.task].push_back({known->second, row.mode == mode_reduce ? std::uint8_t{mode_commute} : row.mode});
   }
+  const auto profiles = analysis::profile_kernels(history);
+  const analysis::UsualDurations usual(history, profiles);
   std::unordered_map<analysis::Texts::Id, std::uint32_t> kernels;
   first_ns_ = tasks.submit_ns[rows.empty() ? 0 : rows.front()];
   for (const std::uint32_t row : rows) {
@@ -201,6 +227,7 @@ void RecordedRun::take_tasks(const History& history) {
     if (is_new) kernels_.push_back(history.texts[tasks.codelet(row)]);
     Task task{.submit_ns = tasks.submit_ns[row],
               .duration_ns = std::max<std::int64_t>(tasks.end_ns[row] - tasks.start_ns[row], 0),
+              .usual_ns = 0,
               .rank = std::min(tasks.rank[row], ranks_ - 1),
               .kernel = kernel->second,
               .priority = tasks.priority[row],
@@ -209,6 +236,7 @@ void RecordedRun::take_tasks(const History& history) {
     task.is_local = ranks_ == 1 || std::ranges::all_of(accesses[row], [this](const Access& access) {
                       return data_[access.datum].is_everywhere;
                     });
+    task.usual_ns = usual.is_outlier(row) ? usual.of(row).median_ns : task.duration_ns;
     accesses_.insert(accesses_.end(), accesses[row].begin(), accesses[row].end());
     tasks_.push_back(task);
     first_ns_ = std::min(first_ns_, task.submit_ns);
@@ -244,6 +272,7 @@ Result<RecordedRun> RecordedRun::read(const std::filesystem::path& folder) {
   const History& history = *read.value();
   RecordedRun run;
   run.ranks_ = history.size;
+  run.had_broadcasts_ = !history.broadcasts.empty();
   run.program_ = fmt::format("{} {}", std::filesystem::path(history.program).filename().string(),
                              fmt::join(history.arguments, " "));
   for (const auto& [name, value] : trace.value()->ranks.front()->options)

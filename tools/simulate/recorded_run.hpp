@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -33,9 +34,21 @@ class RecordedRun {
   double seconds() const noexcept { return static_cast<double>(last_ns_ - first_ns_) * 1e-9; }
   const std::string& program() const noexcept { return program_; }  ///< with its arguments
   std::vector<std::string> kernels() const;  ///< their names, ascending
+  /// The parts that kernels had in the time of all tasks, greatest first.
+  std::vector<std::pair<std::string, double>> shares() const;
+  /// The value that an option of the run had; empty: it is not recorded.
+  std::string option(std::string_view name) const;
+  bool had_broadcasts() const noexcept { return had_broadcasts_; }
 
+  /// What is otherwise than it was.
+  struct Change {
+    Factors factors = {};                                        ///< of durations
+    std::vector<std::pair<std::string, std::string>> options = {};  ///< of Tandem, instead of those of the run
+    bool keeps_pace = true;          ///< false: the program submits each task at once
+    bool has_usual_durations = false;  ///< tasks that took much longer than others of their kernel take the median
+  };
   struct Play {
-    Factors factors = {};
+    Change change = {};
     std::function<void(std::int64_t ns)> sleep = {};  ///< lets virtual time pass for this rank
     std::function<std::int64_t()> now_ns = {};
   };
@@ -55,6 +68,7 @@ class RecordedRun {
   };
   struct Task {
     std::int64_t submit_ns = 0, duration_ns = 0;
+    std::int64_t usual_ns = 0;  ///< the median of tasks of its kernel, if it took much longer; else what it took
     std::uint32_t rank = 0;
     std::uint32_t kernel = 0;  ///< index in `kernels_`
     std::int32_t priority = 0;
@@ -68,6 +82,7 @@ class RecordedRun {
 
   std::uint32_t ranks_ = 1;
   unsigned workers_ = 1;
+  bool had_broadcasts_ = false;
   std::int64_t first_ns_ = 0, last_ns_ = 0;
   std::string program_;
   std::vector<std::pair<std::string, std::string>> options_;  ///< of the run, as far as they matter here

@@ -1,6 +1,8 @@
 // tools/trace/summary_command.cpp: `tandem trace summary`: shows where the time of a run went, its bounds, and advice.
 #include <memory>
 
+#include <fmt/core.h>
+
 #include "tandem/analysis/history/history.hpp"
 #include "tandem/base/units.hpp"
 #include "tools/trace/command.hpp"
@@ -33,7 +35,10 @@ void add_trace_summary(Subcommand trace, ToolContext& context) {
         History::read(*run, {.content = HistoryContent::summary, .memory = SpillOptions::of_main_memory(bytes)});
     if (!history) return fail(context, history.error());
     const RunNumbers numbers(*history.value());
-    *json ? print_summary_json(*folder, numbers) : print_summary_text(numbers);
+    if (*json) return print_summary_json(*folder, numbers);
+    print_summary_text(numbers);
+    if (numbers.summary.split.makespan_ns > 0 && !numbers.summary.kinds.are_several())
+      fmt::print("\nWhat changes would bring: tandem simulate --replay {} --what-if\n", *folder);
   });
 }
 
