@@ -533,6 +533,29 @@ BenchPlan ring() {
           .seconds = "seconds"};
 }
 
+/// Costs of simulating, then the virtual times that the same traffic takes.
+BenchPlan simulation() {
+  return {.name = "simulation",
+          .help = "Processor time of a simulated message, task and broadcast, and the times that network models give",
+          .options = {{"--simulated", 1000U, "Ranks that send messages"},
+                      {"--messages", 20U, "Messages of each rank and size"},
+                      {"--recipients", 10'000U, "Ranks of the broadcast"}},
+          .suites = [](BenchValues&) -> Suites {
+            const std::string words = "--ranks {simulated} --messages {messages}";
+            return {{.suite = {.title = "processor time of simulations, messages between {simulated} ranks",
+                               .params = {{"ranks", "{simulated}"}, {"messages", "{messages}"}},
+                               .warms_up = false},
+                     .words = words,
+                     .programs = {{"tandem", {}, words + " --recipients {recipients}"}, {"simgrid"}}},
+                    {.suite = {.title = "virtual time of that traffic, by both network models",
+                               .params = {{"ranks", "{simulated}"}, {"messages", "{messages}"}},
+                               .warms_up = false},
+                     .words = words + " --times",
+                     .programs = {{}, {"simgrid"}}}};
+          },
+          .rounds = 1};
+}
+
 }  // namespace
 
 void add_bench(Subcommand app, ToolContext& context) {
@@ -541,7 +564,8 @@ void add_bench(Subcommand app, ToolContext& context) {
   for (const auto plan : {tasks, wake, events}) add_benchmark(bench, plan(), context);
   add_bench_flushes(bench, context);
   for (const auto plan : {cholesky, device, cuda, hybrid, pingpong, flow_pingpong, arrival, polling, burst, urgent,
-                          priority, overlap, ranks, readers, broadcasts, bcast, clock, ring})
+                          priority, overlap, ranks, readers, broadcasts, bcast, clock, ring,
+                          simulation})
     add_benchmark(bench, plan(), context);
 }
 
