@@ -302,10 +302,7 @@ SendStatus LoopLink::try_send(const Packet& packet) {
       message->copy_content(packet.payload);
   }
   const bool posted = message->posted;
-  if (last_ns_ != nullptr)
-    network_.send(std::move(message), *last_ns_);
-  else
-    network_.send(std::move(message));
+  network_.send(std::move(message), last_ns_);
   note_sent(last_ns_ != nullptr ? network_.left_ns(self_, peer()) : 0);
   return posted ? SendStatus::posted : SendStatus::done;
 }
@@ -402,16 +399,8 @@ bool LoopNetwork::is_lost(const Message& message) {
   return torn.contains(lost_way);
 }
 
-void LoopNetwork::send(Owned message) {
-  if (loop_ == nullptr) {
-    std::int64_t none = 0;
-    return send(std::move(message), none);
-  }
-  std::int64_t& last = last_ns(message->from, message->to, message->rail);
-  send(std::move(message), last);
-}
-
-void LoopNetwork::send(Owned message, std::int64_t& last_ns) {
+/// `known_last_ns`: what `last_ns` has, if the caller knows it.
+void LoopNetwork::send(Owned message, std::int64_t* known_last_ns) {
   if (loop_ == nullptr || is_troubled_) {
     Box& source = box(message->from);
     const std::lock_guard lock(source.mutex);
@@ -420,7 +409,8 @@ void LoopNetwork::send(Owned message, std::int64_t& last_ns) {
   }
   if (loop_ == nullptr) return deliver(std::move(message));
   note_labour(message->from, message->to, *message);
-  const std::int64_t when = arrival_ns(message->from, message->to, message->bytes(), last_ns);
+  std::int64_t& last = known_last_ns != nullptr ? *known_last_ns : last_ns(message->from, message->to, message->rail);
+  const std::int64_t when = arrival_ns(message->from, message->to, message->bytes(), last);
   if (options_.wire != nullptr) return carry(when, *message);
   at(when, std::move(message), [](LoopNetwork& network, Owned arrived) {
     const bool is_from_dead = network.is_troubled_ && network.box(arrived->from).dead;

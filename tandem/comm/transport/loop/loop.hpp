@@ -124,8 +124,7 @@ class LoopNetwork {
   Box& box(Rank rank) noexcept;
   Owned make(Kind kind, Rank from, Rank to, unsigned rail = 0);
   Owned answer_to(const Message& packet);
-  void send(Owned message);
-  void send(Owned message, std::int64_t& last_ns);
+  void send(Owned message, std::int64_t* last_ns = nullptr);
   void carry(std::int64_t when_ns, const Message& message);
   void receive(Owned message);
   void at(std::int64_t when_ns, Owned message, void (*go_on)(LoopNetwork&, Owned));
