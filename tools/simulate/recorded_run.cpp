@@ -272,7 +272,6 @@ Result<RecordedRun> RecordedRun::read(const std::filesystem::path& folder) {
   const History& history = *read.value();
   RecordedRun run;
   run.ranks_ = history.size;
-  run.had_broadcasts_ = !history.broadcasts.empty();
   run.program_ = fmt::format("{} {}", std::filesystem::path(history.program).filename().string(),
                              fmt::join(history.arguments, " "));
   for (const auto& [name, value] : trace.value()->ranks.front()->options)

@@ -38,7 +38,6 @@ class RecordedRun {
   std::vector<std::pair<std::string, double>> shares() const;
   /// The value that an option of the run had; empty: it is not recorded.
   std::string option(std::string_view name) const;
-  bool had_broadcasts() const noexcept { return had_broadcasts_; }
 
   /// What is otherwise than it was.
   struct Change {
@@ -82,7 +81,6 @@ class RecordedRun {
 
   std::uint32_t ranks_ = 1;
   unsigned workers_ = 1;
-  bool had_broadcasts_ = false;
   std::int64_t first_ns_ = 0, last_ns_ = 0;
   std::string program_;
   std::vector<std::pair<std::string, std::string>> options_;  ///< of the run, as far as they matter here
