@@ -1,8 +1,11 @@
 // tandem/runtime/exec/internal_tasks.cpp: the task that combines partial results.
 #include "tandem/runtime/exec/internal_tasks.hpp"
 
+#include <memory>
+
 #include "tandem/runtime/exec/kernel_call.hpp"
 #include "tandem/runtime/memory/memory.hpp"
+#include "tandem/runtime/task/main_memory_codelet.hpp"
 
 namespace tandem::runtime {
 
@@ -21,13 +24,8 @@ const TaskOps& combine_ops() noexcept { return kCombine; }
 
 CodeletCore& combine_codelet() {
   // Never destroyed: a runtime that a static object holds may use it later.
-  static CodeletCore* const codelet = [] {
-    auto* made = new CodeletCore("combine");
-    made->devices.push_back(DeviceKind::cpu);
-    made->is_own = true;
-    return made;
-  }();
-  return *codelet;
+  static const auto* const codelet = new std::shared_ptr<CodeletCore>(make_cpu_codelet("combine"));
+  return **codelet;
 }
 
 }  // namespace tandem::runtime
