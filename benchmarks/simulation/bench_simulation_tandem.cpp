@@ -127,7 +127,10 @@ class Endpoints {
       at_.back()->register_rpc(channel_, {.arrived = [this](const comm::RpcArrival&) {
                                             return comm::RpcAnswer{.buffer = buffer_};
                                           },
-                                          .done = [this](const comm::Status&) { ++arrived_; }});
+                                          .done = [this](const comm::Status& status) {
+                                            ++arrived_;
+                                            send(status.source.value());
+                                          }});
     }
   }
 
@@ -135,8 +138,10 @@ class Endpoints {
   double play() {
     for (std::uint32_t rank = 0; rank < traffic_.ranks; ++rank) receivers_.emplace_back(rank, traffic_.ranks);
     for (std::uint32_t rank = 0; rank < traffic_.ranks; ++rank) send(rank);
-    const auto end = loop_.run_until([](void* self) { return static_cast<Endpoints*>(self)->is_over(); }, this,
-                                     base::kNever);
+    const auto is_over = [](void* self) {
+      return static_cast<Endpoints*>(self)->arrived_ == static_cast<Endpoints*>(self)->traffic_.count();
+    };
+    const auto end = loop_.run_until(is_over, this, base::kNever);
     if (end == base::RunEnd::done) return static_cast<double>(loop_.now_ns()) * 1e-9;
     std::fprintf(stderr, "bench_simulation_tandem: %llu of %llu messages have arrived\n",
                  static_cast<unsigned long long>(arrived_), static_cast<unsigned long long>(traffic_.count()));
@@ -144,13 +149,10 @@ class Endpoints {
   }
 
  private:
-  bool is_over() const { return arrived_ == traffic_.count() && released_ == traffic_.count(); }
   void send(std::uint32_t rank) {
+    if (sent_[rank]++ == traffic_.messages) return;
     at_[rank]->isend(comm::Rank{receivers_[rank].next()}, comm::Tag{1}, comm::SendBuffer(buffer_),
-                     {.channel = channel_, .callbacks = {.released = [this, rank](const comm::Status&) {
-                        ++released_;
-                        if (++sent_[rank] < traffic_.messages) send(rank);
-                      }}});
+                     {.channel = channel_});
   }
 
   Traffic traffic_;
@@ -162,7 +164,7 @@ class Endpoints {
   comm::Channel channel_{0};
   std::vector<Receivers> receivers_;
   std::vector<std::uint32_t> sent_;  ///< by rank
-  std::uint64_t arrived_ = 0, released_ = 0;
+  std::uint64_t arrived_ = 0;
 };
 
 void messages(const Traffic& traffic, bool times, std::vector<Measurement>& results) {

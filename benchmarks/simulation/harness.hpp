@@ -19,7 +19,7 @@ constexpr double bytes_per_s = 10e9;
 constexpr double latency_s = 2e-6;
 
 /// Each rank sends one message after another, each to one of its partners, and the next one when the last one has
-/// left.
+/// arrived.
 struct Traffic {
   std::uint32_t ranks = 1000;
   std::uint32_t messages = 100;  ///< of each rank
