@@ -23,7 +23,7 @@ void PortPacing::note_backlog(Peer& peer) {
   if (waits) {
     ++port.backlogged;
   } else if (--port.backlogged == 0) {
-    if (port.rate.known()) return port.rate.rested(context_.now(), 0);
+    if (!port.rate.awaits_unsent()) return port.rate.rested(context_.now(), 0);
     const auto [at_ns, bytes] = unsent_bytes(*peer.transport);
     port.rate.rested(at_ns, bytes);
     const bool watched = std::find(draining_.begin(), draining_.end(), peer.transport) != draining_.end();

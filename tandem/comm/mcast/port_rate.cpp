@@ -16,20 +16,18 @@ constexpr double most_rough_burst = 128 * 1024;
 void PortRate::took(std::int64_t now_ns, std::size_t bytes) {
   if (taken_ == 0) began_ns_ = now_ns;
   taken_ += static_cast<double>(bytes);
-  last_took_ns_ = now_ns;
   look_ns_ = -1;
 }
 
 void PortRate::refused(std::int64_t now_ns, std::size_t unsent_bytes) {
   if (!awaits_refusal()) return;
   refused_ns_ = now_ns;
-  taken_when_refused_ = taken_;
-  unsent_when_refused_ = static_cast<double>(unsent_bytes);
+  gone_when_refused_ = taken_ - static_cast<double>(unsent_bytes);
 }
 
 void PortRate::rested(std::int64_t now_ns, std::size_t unsent_bytes) {
-  learn();
   gone_when_rested_ = taken_ - static_cast<double>(unsent_bytes);
+  learn(now_ns, gone_when_rested_);
   taken_ = 0;
   refused_ns_ = -1;
   if (known_ || static_cast<double>(unsent_bytes) <= least_bytes) return;
@@ -53,14 +51,14 @@ void PortRate::look(std::int64_t now_ns, std::size_t unsent_bytes) {
   known_ = rough_ = true;
 }
 
-void PortRate::learn() {
+void PortRate::learn(std::int64_t now_ns, double gone_bytes) {
   if (refused_ns_ < 0) return;
-  const double bytes = taken_ - taken_when_refused_;
-  const auto took_ns = static_cast<double>(last_took_ns_ - refused_ns_);
+  const double bytes = gone_bytes - gone_when_refused_;
+  const auto took_ns = static_cast<double>(now_ns - refused_ns_);
   if (bytes < least_bytes || took_ns <= 0) return;
   const double rate = bytes / took_ns;
   const auto before_ns = static_cast<double>(refused_ns_ - began_ns_);
-  const double at_once = std::max(0.0, taken_when_refused_ - unsent_when_refused_ - rate * before_ns);
+  const double at_once = std::max(0.0, gone_when_refused_ - rate * before_ns);
   const double burst = at_once > 3 * rate * before_ns ? at_once : 0;
   const bool fresh = !known_ || std::exchange(rough_, false);
   const double recent = fresh ? 1 : 0.25;

@@ -2,14 +2,15 @@
 //
 // While there is more to send than the network takes, a rail takes bytes at the network's rate w. Before that it takes
 // at once what fits into the socket's buffer, and, behind a rate limiter that was left to rest, a burst of B bytes.
-// With x(t) the bytes taken since a rest that ended at t_0, t_1 the first time at which a rail refuses, and S those of
-// x(t_1) that are still in buffers,
+// When one rail refuses, the buffers of those to other ranks may still have room, so bytes count once they have left
+// buffers. With x(t) the bytes taken since a rest that ended at t_0, S(t) those of them that are still in buffers, and
+// t_1 the first time at which a rail refuses,
 //
-//   w = (x(t) - x(t_1)) / (t - t_1)        B = x(t_1) - S - w (t_1 - t_0)
+//   w = (x(t) - S(t) - x(t_1) + S(t_1)) / (t - t_1)        B = x(t_1) - S(t_1) - w (t_1 - t_0)
 //
 // Where buffers take nearly everything, so that no rail refuses for long enough, a rate that is not known yet is learnt
-// from how they drain behind the last byte: with S(t) still in buffers, w = (S(t_r) - S(t)) / (t - t_r), and B = x(t_r)
-// - S(t_r) - w (t_r - t_0). Receivers that have no core make this too slow, so the first busy time that can be learnt
+// from how they drain behind the last byte, at t_r: w = (S(t_r) - S(t)) / (t - t_r), and B = x(t_r) - S(t_r) -
+// w (t_r - t_0). Receivers that have no core make this too slow, so the first busy time that can be learnt
 //   from replaces it.
 //
 // The burst counts only if it was taken at four times the rate at least: without a limiter there is no such bend, and B
@@ -33,8 +34,9 @@ class PortRate {
   /// A rail could not take more: the port is busy. `unsent_bytes`: those taken that are still in our buffers; 0 for
   /// later refusals.
   void refused(std::int64_t now_ns, std::size_t unsent_bytes);
-  /// Ends a busy time: nothing is left to send. `unsent_bytes`: still in our buffers; needed while the rate is not
-  /// known.
+  /// Whether `rested` needs to know what is in buffers.
+  bool awaits_unsent() const { return !known_ || refused_ns_ >= 0; }
+  /// Ends a busy time: nothing is left to send. `unsent_bytes`: still in our buffers, if it is needed.
   void rested(std::int64_t now_ns, std::size_t unsent_bytes = 0);
   /// When to call `look`, to see how far the buffers have drained; negative: no need.
   std::int64_t look_ns() const { return look_ns_; }
@@ -47,14 +49,12 @@ class PortRate {
   static constexpr double least_bytes = 64 * 1024;  ///< that must be taken at the network's rate before it counts
 
  private:
-  void learn();
+  void learn(std::int64_t now_ns, double gone_bytes);
 
   double taken_ = 0;                  ///< x since the rest
   std::int64_t began_ns_ = 0;         ///< t_0
   std::int64_t refused_ns_ = -1;      ///< t_1; -1: not yet
-  std::int64_t last_took_ns_ = 0;
-  double taken_when_refused_ = 0;     ///< x(t_1)
-  double unsent_when_refused_ = 0;    ///< S
+  double gone_when_refused_ = 0;      ///< x(t_1) - S(t_1)
   std::int64_t look_ns_ = -1;
   std::int64_t rested_ns_ = 0;        ///< t_r
   double unsent_when_rested_ = 0;     ///< S(t_r)

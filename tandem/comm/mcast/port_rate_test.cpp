@@ -21,18 +21,20 @@ void send(PortRate& rate, const Way& way, std::int64_t now_ns, double bytes) {
   const double piece = 4096;
   const auto began = static_cast<double>(now_ns);
   double now = began, taken = 0;
+  // Bytes in the buffer now; the bucket's have left it at once, then by the rate.
+  const auto unsent = [&] {
+    return static_cast<std::size_t>(std::max(0.0, taken - way.bucket_bytes - way.bytes_per_ns * (now - began)));
+  };
   while (taken < bytes) {
-    // Bytes that have left the buffer by now: the bucket's at once, then by the rate.
-    const double left = std::min(taken, way.bucket_bytes + way.bytes_per_ns * (now - began));
-    if (taken - left + piece > way.buffer_bytes) {
-      rate.refused(static_cast<std::int64_t>(now), static_cast<std::size_t>(taken - left));
-      now += (taken - left + piece - way.buffer_bytes) / way.bytes_per_ns;
+    if (const std::size_t here = unsent(); static_cast<double>(here) + piece > way.buffer_bytes) {
+      rate.refused(static_cast<std::int64_t>(now), here);
+      now += (static_cast<double>(here) + piece - way.buffer_bytes) / way.bytes_per_ns;
     }
     now += piece / way.copy_bytes_per_ns;
     taken += piece;
     rate.took(static_cast<std::int64_t>(now), 4096);
   }
-  rate.rested(static_cast<std::int64_t>(now));
+  rate.rested(static_cast<std::int64_t>(now), unsent());
 }
 
 TEST(PortRate, LearnsTheRateAndTheBucketOfALimiter) {
@@ -99,6 +101,26 @@ TEST(PortRate, WhatNeverFillsTheBufferTeachesNothing) {
   }
   send(rate, {}, 1'000'000, 120'000);
   EXPECT_FALSE(rate.known());
+}
+
+TEST(PortRate, IsNotFasterWhereBuffersToOtherRanksHaveRoom) {
+  PortRate rate;
+  const auto unsent = [](std::int64_t now_ns, double taken) {
+    return static_cast<std::size_t>(taken - 0.125 * static_cast<double>(now_ns));
+  };
+  rate.took(0, 262'144);
+  rate.refused(1'000, unsent(1'000, 262'144));
+  for (int rank = 1; rank < 4; ++rank) rate.took(1'000 + rank * 10'000, 262'144);
+  rate.rested(31'000, unsent(31'000, 1'048'576));
+  EXPECT_FALSE(rate.known());
+  const auto late_ns = static_cast<std::int64_t>(1'048'576 / 0.125);
+  rate.took(late_ns, 262'144);
+  rate.refused(late_ns, 262'144);
+  rate.took(late_ns + 1'000, 262'144);
+  rate.took(late_ns + 1'000'000, 262'144);
+  rate.rested(late_ns + 1'000'000, unsent(1'000'000, 3 * 262'144));
+  ASSERT_TRUE(rate.known());
+  EXPECT_NEAR(rate.bytes_per_ns(), 0.125, 0.01);
 }
 
 TEST(PortRate, FollowsAChangedNetwork) {
