@@ -72,6 +72,13 @@ std::vector<Key> keys_of(DescribedPlatform& file) {
           time_key("task", [&platform](std::int64_t ns) { platform.task_ns = ns; }),
           time_key("wake", [&platform](std::int64_t ns) { platform.wake_ns = ns; }),
           time_key("packet", [&platform](std::int64_t ns) { platform.packet_ns = ns; }),
+          {"segment", "a size from 4KiB to 8MiB",
+           [&platform](std::string_view text) {
+             const auto bytes = base::parse_bytes(text);
+             if (!bytes.ok() || bytes.value() < (4 << 10) || bytes.value() > (8 << 20)) return false;
+             platform.segment_bytes = static_cast<std::size_t>(bytes.value());
+             return true;
+           }},
           real_key("copy", 0, 1e6, platform.copy_bytes_per_ns),
           real_key("node_spread", 0, 1, platform.node_spread),
           real_key("run_spread", 0, 1, platform.run_spread)};

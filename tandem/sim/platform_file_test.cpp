@@ -35,6 +35,7 @@ name = "henri"
 cores = 36
 latency = "1.8us"
 bandwidth = 10.5
+segment = "256KiB"
 node_spread = 0.02
 [kernels.gemm.cpu]
 mean = "1.2ms"
@@ -48,6 +49,7 @@ mean = "7us"
   EXPECT_EQ(file.platform.cores, 36U);
   EXPECT_EQ(file.platform.latency_ns, 1'800);
   EXPECT_EQ(file.platform.bytes_per_ns, 10.5);
+  EXPECT_EQ(file.platform.segment_bytes, 262'144U);
   EXPECT_EQ(file.platform.node_spread, 0.02);
   const std::vector<runtime::Shape> tiles(3, {.rows = 500, .cols = 1000, .element_bytes = 8});  // four times 3 MB
   const auto gemm = file.time_of({"gemm", tiles, DeviceKind::cpu, 0});

@@ -11,9 +11,10 @@ comm::LoopOptions network_of(const Platform& platform, Execution execution) {
   network.ranks = platform.ranks;
   network.ranks_per_host = platform.ranks_per_node;
   network.eager_bytes = 16 << 10;
-  network.segment_bytes = 64 << 10;
+  network.segment_bytes = platform.segment_bytes;
   network.payload_bytes = 1 << 20;
-  network.packets_in_flight = 4;  // 256 KiB, as the buffers of a connection hold
+  // What buffers of TCP hold, 256 KiB; with larger packets two, as over UCX.
+  network.packets_in_flight = std::max<std::size_t>(2, (256 << 10) / platform.segment_bytes);
   network.copies = network.in_flight_until_left = true;
   network.bulk_travels = execution != Execution::none;
   network.latency_min_ns = network.latency_max_ns = platform.latency_ns;

@@ -24,6 +24,7 @@ struct Platform {
   double bytes_per_ns = 12.5;       ///< at which each node sends, and another receives: GB/s
   std::int64_t node_latency_ns = 600;  ///< from one rank of a node to another one
   double node_bytes_per_ns = 8;        ///< between these
+  std::size_t segment_bytes = std::size_t{64} << 10;  ///< payload of a packet of a large message
   // Standard deviations, relative to the mean: of the speeds of nodes, and of a whole run.
   double node_spread = 0;
   double run_spread = 0;

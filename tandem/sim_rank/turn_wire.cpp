@@ -56,6 +56,7 @@ std::string encode(const RankPlace& place) {
       .u64(bits(platform.bytes_per_ns))
       .u64(bits(platform.node_latency_ns))
       .u64(bits(platform.node_bytes_per_ns))
+      .u64(platform.segment_bytes)
       .u64(bits(platform.node_spread))
       .u64(bits(platform.run_spread))
       .u64(bits(platform.submit_ns))
@@ -88,6 +89,7 @@ base::Result<RankPlace> decode_place(std::string_view body) {
   platform.bytes_per_ns = read_real(reader);
   platform.node_latency_ns = read_time(reader);
   platform.node_bytes_per_ns = read_real(reader);
+  platform.segment_bytes = reader.u64();
   platform.node_spread = read_real(reader);
   platform.run_spread = read_real(reader);
   platform.submit_ns = read_time(reader);
@@ -101,7 +103,7 @@ base::Result<RankPlace> decode_place(std::string_view body) {
     platform.contention = std::move(machine).value();
   }
   const bool is_sound = place.execution <= Execution::all && place.host_speed >= 0 && place.rank < platform.ranks &&
-                        platform.ranks_per_node > 0 && platform.cores > 0 && platform.least_latency_ns() >= 0 &&
+                        platform.ranks_per_node > 0 && platform.segment_bytes > 0 && platform.cores > 0 && platform.least_latency_ns() >= 0 &&
                         platform.submit_ns >= 0 && platform.task_ns >= 0 && platform.wake_ns >= 0 &&
                         platform.packet_ns >= 0;
   if (!reader.finished() || !is_sound) return malformed();

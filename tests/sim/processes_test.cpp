@@ -295,11 +295,13 @@ TEST(TurnWire, ReadsWhatItWrote) {
   EXPECT_EQ(read.value().parcels[0].message, "message");
   EXPECT_EQ(read.value().parcels[1].rank, 1U);
   RankPlace place{{.ranks = 9, .cores = 3, .latency_ns = 17, .bytes_per_ns = 0.25}, 8, 5, Execution::some, 0.5};
+  place.platform.segment_bytes = 999;
   const model::contention::Platform& henri = *model::contention::find_platform("henri");
   place.platform.contention = {.machine = soften(henri.machine), .cores = henri.cores_per_socket};
   const auto seen = decode_place(encode(place));
   ASSERT_TRUE(seen.ok());
   EXPECT_EQ(seen.value().platform.bytes_per_ns, 0.25);
+  EXPECT_EQ(seen.value().platform.segment_bytes, 999U);
   EXPECT_EQ(seen.value().rank, 8U);
   EXPECT_EQ(seen.value().execution, Execution::some);
   EXPECT_EQ(seen.value().host_speed, 0.5);
