@@ -1,13 +1,23 @@
 # shellcheck shell=bash
-# tools/command_test_support.sh: shared by the command's tests, which source it: a folder of their own, and failures.
+# tools/command_test_support.sh: shared by the command's tests, which source it: a folder of their own, and failures, with
+# which a test ends badly whatever its last command is.
 folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
+complaints=$(mktemp)  # also of subshells
+trap 'status=$?; end_test' EXIT
 cd "$folder" || exit 1  # where no tandem.toml lies
 failures=0
 
 fail() {
   echo "FAILED: $1" >&2
   failures=$((failures + 1))
+  echo "$1" >> "$complaints"
+}
+
+# Removes what the test has made; ends it.
+end_test() {
+  [[ -s $complaints ]] && ((status == 0)) && status=1
+  rm -rf "$folder" "$complaints"
+  exit "$status"
 }
 
 # program PATH BODY: a shell script.

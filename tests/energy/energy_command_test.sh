@@ -35,7 +35,7 @@ printf '%020d\n' 0 > powercap/intel-rapl:0/energy_uj
   while sleep 0.003; do printf '%020d\n' $(((${EPOCHREALTIME/./} - begin) * 100)) 1<> powercap/intel-rapl:0/energy_uj; done
 ) &
 mover=$!
-trap 'kill $mover 2> /dev/null; rm -rf "$folder"' EXIT
+trap 'status=$?; kill $mover 2> /dev/null; end_test' EXIT
 
 "$tandem" doctor > out
 holds out '^right +energy +counters of package-0$'

@@ -29,9 +29,8 @@ end_hosts() {
   all_pids=$(cat pid.* 2> /dev/null)
   # shellcheck disable=SC2086  # several
   [[ -z $all_pids ]] || kill -9 $all_pids 2> /dev/null
-  rm -rf "${folder:?}"
 }
-trap end_hosts EXIT
+trap 'status=$?; end_hosts; end_test' EXIT
 
 "$ip" netns add "${name}launcher" 2> err || { echo "skipped: no network namespaces: $(cat err)"; exit 0; }
 at() { local host=$1; shift; "$ip" netns exec "$name$host" "$@"; }

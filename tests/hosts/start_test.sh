@@ -22,9 +22,8 @@ end_hosts() {
     "$ip" netns pids "$name$host" 2> /dev/null | xargs -r kill -9 2> /dev/null
     "$ip" netns del "$name$host" 2> /dev/null
   done
-  rm -rf "${folder:?}"
 }
-trap end_hosts EXIT
+trap 'status=$?; end_hosts; end_test' EXIT
 "$ip" netns add "${name}launcher" 2> err || { echo "skipped: no network namespaces: $(cat err)"; exit 0; }
 "$ip" netns add "${name}none"  # not even its loopback interface is up
 
