@@ -18,8 +18,6 @@
 
 namespace {
 
-constexpr int wrong_use = 2;
-
 tandem::base::LogLevel log_level(const tandem::base::Config& config) {
   using tandem::base::LogLevel;
   for (const LogLevel level : {LogLevel::error, LogLevel::info, LogLevel::debug})
@@ -37,7 +35,7 @@ int run(int argc, char** argv) {
   const auto config = tandem::base::Config::load(registry, sources);
   if (!config) {
     log.error("{}", config.error().message);
-    return wrong_use;
+    return tandem::tools::wrong_use;
   }
   log.set_level(log_level(config.value()));
   argc = tandem::base::remove_arguments(argc, argv, config.value().consumed_arguments());
@@ -53,7 +51,7 @@ int run(int argc, char** argv) {
   tandem::tools::add_all(app, context);
   if (const std::string wrong = command_line.parse(argc, argv); !wrong.empty()) {
     std::fprintf(stderr, "tandem: error: %s\n", wrong.c_str());
-    return wrong_use;
+    return tandem::tools::wrong_use;
   }
   return context.exit_status;
 }
@@ -67,7 +65,7 @@ int main(int argc, char** argv) {
     status = run(argc, argv);
   } catch (const tandem::StartError& error) {
     std::fprintf(stderr, "tandem: error: %s\n", error.what());
-    status = wrong_use;
+    status = tandem::tools::wrong_use;
   } catch (const std::system_error& error) {
     cause = error.code().value();
     if (std::ferror(stdout) == 0) std::fprintf(stderr, "tandem: error: %s\n", error.what());  // else it is said below

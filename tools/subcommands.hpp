@@ -24,6 +24,9 @@ struct ToolContext {
   int (*run)(int argc, char** argv) = nullptr;
 };
 
+/// Exit statuses of the command.
+inline constexpr int failure = 1, wrong_use = 2;
+
 /// A program that a command line ends with, behind the options of a subcommand (`Subcommand::take_program`).
 struct ProgramCall {
   std::vector<std::string> words = {};  ///< the program and its arguments, as given; empty: there is none
@@ -46,6 +49,7 @@ void add_doctor(Subcommand app, ToolContext& context);
 void add_linalg(Subcommand app, ToolContext& context);
 void add_machine(Subcommand app, ToolContext& context);
 void add_models(Subcommand app, ToolContext& context);
+void add_replay(Subcommand app, ToolContext& context);
 void add_run(Subcommand app, ToolContext& context);
 void add_simulate(Subcommand app, ToolContext& context);
 void add_top(Subcommand app, ToolContext& context);

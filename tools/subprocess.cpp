@@ -134,11 +134,11 @@ base::Result<ProgramOutput> run_program(const Command& command, std::chrono::mil
   }
   if (!watched) return unwatched;
   const double limit_s = std::chrono::duration<double>(limit).count();
-  std::string failure = ended ? failure_of(status) : fmt::format("still running after {:g} s, killed", limit_s);
-  if (failure.empty()) return written;
+  std::string what = ended ? failure_of(status) : fmt::format("still running after {:g} s, killed", limit_s);
+  if (what.empty()) return written;
   if (const std::string line = last_line(written.errors); !line.empty())
-    failure = command.explains && ended && WIFEXITED(status) ? line : failure + ": " + line;
-  return base::Error{base::ErrorCode::io, failure};
+    what = command.explains && ended && WIFEXITED(status) ? line : what + ": " + line;
+  return base::Error{base::ErrorCode::io, what};
 }
 
 }  // namespace tandem::tools

@@ -12,6 +12,7 @@ void add_all(Subcommand app, ToolContext& context) {
   add_linalg(app, context);
   add_machine(app, context);
   add_models(app, context);
+  add_replay(app, context);
   add_run(app, context);
   add_simulate(app, context);
   add_top(app, context);

@@ -21,6 +21,10 @@ void register_options(base::Registry& registry) {
   registry.add({.name = "sched", .type = OptionType::text, .default_value = "auto",
                 .help = "scheduling policy: lws, prio, eager, random; where workers differ plan, heteroprio, darts, dm, dmda, dmdar, dmdas; or one that the "
                         "program registered; auto: plan where workers differ, otherwise lws"});
+  registry.add({.name = "sched.recorded", .type = OptionType::text, .default_value = "",
+                .help = "file of `tandem trace export --format schedule`: instead of a policy, tasks run on the workers, and in the order, of that run"});
+  registry.add({.name = "debug.stop_before", .type = OptionType::text, .default_value = "",
+                .help = "RANK:TASK: in a simulation, the process of that rank stops (SIGSTOP) before the kernel of the task of this number begins"});
   registry.add({.name = "copy_weight", .type = OptionType::real, .default_value = "1",
                 .help = "factor on the expected time of copies in schedulers that look ahead: above 1 avoids "
                         "copies, 0 ignores them",

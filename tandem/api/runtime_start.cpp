@@ -1,8 +1,12 @@
 // tandem/api/runtime_start.cpp: how the runtime starts and ends: options, the job, the world, the trace.
 #include "tandem/api/runtime.hpp"
 
+#include <signal.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -23,6 +27,7 @@
 #include "tandem/base/blas_threads.hpp"
 #include "tandem/base/cpu_quota.hpp"
 #include "tandem/base/hardware_counters.hpp"
+#include "tandem/base/number_of.hpp"
 #include "tandem/base/standard_streams.hpp"
 #include "tandem/clock/loop_clock.hpp"
 #include "tandem/comm/bootstrap/join.hpp"
@@ -40,15 +45,23 @@ namespace tandem {
 
 namespace {
 
+/// The options of a runtime, made once: a simulation has thousands of runtimes.
+const base::Registry& known_options() {
+  static const base::Registry registry = [] {
+    base::Registry options;
+    register_options(options);
+    return options;
+  }();
+  return registry;
+}
+
 base::Config load_config(int* argc, char** argv, const Options& options) {
   base::hold_standard_streams();
   internal::end_cleanly_on_start_errors();
-  base::Registry registry;
-  register_options(registry);
   auto sources = base::ConfigSources::of_process(argc != nullptr ? *argc : 0, argv);
   sources.reserved_variables = comm::job_variables();  // the process may be a rank of `tandem run`, or of a simulation
   for (const char* const name : sim::simulation_variables) sources.reserved_variables.emplace_back(name);
-  auto loaded = base::Config::load(registry, sources);
+  auto loaded = base::Config::load(known_options(), sources);
   if (!loaded.ok()) throw StartError(loaded.error().message);
   base::Config config = std::move(loaded).value();
   if (argc != nullptr) *argc = base::remove_arguments(*argc, argv, config.consumed_arguments());
@@ -171,9 +184,7 @@ Runtime::Runtime(int& argc, char** argv, const Options& options)
 
 Runtime::Runtime(std::unique_ptr<WorldResources> resources, runtime::World world, const runtime::CoreOptions& options)
     : resources_(std::move(resources)) {
-  base::Registry registry;
-  register_options(registry);
-  config_ = std::make_unique<base::Config>(registry);
+  config_ = std::make_unique<base::Config>(known_options());
   core_ = std::make_unique<runtime::RuntimeCore>(std::move(world), options);
   flow_ = std::make_unique<dist::ProgramFlow>(*core_);
   trace_ = std::make_unique<Trace>(nullptr, [this](const std::filesystem::path& folder) {
@@ -269,6 +280,7 @@ void Runtime::start_here(const Options& program) {
     endpoint = open_endpoint(std::move(*job), endpoint_options, *config_, *resources_);
   }
   runtime::CoreOptions options = core_options(*config_);
+  options.schedule = find_schedule(*config_, place.rank, place.size, world.machine.workers.size());
   options.emulation = program.emulation;
   MemoryContention contention =
       memory_contention_on(contention_machine, workers_of_largest_memory(world.machine), *resources_->log);
@@ -299,6 +311,28 @@ void Runtime::start_here(const Options& program) {
     company_ = std::make_unique<base::ThreadWatch>(resources_->clock->now_ns());
 }
 
+static void stop_before(const runtime::Task& task) {
+  const auto process = static_cast<int>(::getpid());
+  fmt::print(stderr, "stopped before {}: gdb -p {}, or kill -CONT {}\n", runtime::describe(task), process, process);
+  ::raise(SIGSTOP);
+}
+
+/// Emulates as `emulation` does, but stops this process before the task that `where` names as RANK:TASK; empty: none.
+/// Throws StartError.
+static runtime::Emulation stopping_before(std::string_view where, std::uint32_t rank, runtime::Emulation emulation) {
+  if (where.empty()) return emulation;
+  const auto colon = where.find(':');
+  const auto on = base::number_of<std::uint32_t>(where.substr(0, colon));
+  const auto number = colon == where.npos ? std::nullopt : base::number_of<std::uint64_t>(where.substr(colon + 1));
+  if (!on || !number) throw StartError(fmt::format("option debug.stop_before: {} is not RANK:TASK, as 0:17", where));
+  if (*on != rank) return emulation;
+  return [emulation = std::move(emulation), at = *number](const runtime::EmulatedTask& task) {
+    auto work = emulation(task);
+    if (work && task.number == at && !task.is_own) work->before = &stop_before;
+    return work;
+  };
+}
+
 /// Starts as a rank of a simulated job. What options say of this machine has no effect.
 void Runtime::start_virtually(const Options& program) {
   runtime::VirtualPlace& place = *runtime::VirtualPlace::current();
@@ -314,7 +348,9 @@ void Runtime::start_virtually(const Options& program) {
   auto endpoint = place.open_endpoint(endpoint_options, *resources_->log);
   runtime::CoreOptions options = core_options(*config_);
   options.watchdog_ns = 0;  // the simulation sees when nothing goes on
-  options.emulation = program.emulation ? program.emulation : place.emulation();
+  options.schedule = find_schedule(*config_, place.rank(), place.size(), world.machine.workers.size());
+  options.emulation = stopping_before(config_->get_string("debug.stop_before"), place.rank(),
+                                      program.emulation ? program.emulation : place.emulation());
   options.modelled_host = &place.host();
   options.modelled_memory = place.memory();
   core_ = std::make_unique<runtime::RuntimeCore>(std::move(world), options);

@@ -11,10 +11,12 @@
 #include "tandem/api/plain_device.hpp"
 #include "tandem/base/cpu_quota.hpp"
 #include "tandem/base/exceptions.hpp"
+#include "tandem/base/owned_file.hpp"
 #include "tandem/base/thread_driver.hpp"
 #include "tandem/clock/loop_clock.hpp"
 #include "tandem/comm/endpoint.hpp"
 #include "tandem/runtime/device/modelled_memory.hpp"
+#include "tandem/runtime/exec/recorded_order.hpp"
 #include "tandem/runtime/memory/numa_memory.hpp"
 #include "tandem/runtime/memory/spill_file.hpp"
 #include "tandem/runtime/worker/measure_links.hpp"
@@ -220,11 +222,29 @@ runtime::World make_real_world(const base::Config& config, WorldResources& resou
 }
 
 void settle_policy(runtime::World& world, base::Config& config, const WorldResources& resources) {
-  if (config.get_string("sched") != kAutomaticPolicy) return;
-  const bool is_mixed = world.machine.is_mixed();
-  const char* const name = is_mixed ? "plan" : "lws";  // the policy that the world has already
-  if (is_mixed) world.policy = make_policy(name, resources.policies);
+  const bool is_recorded = !config.get_string("sched.recorded").empty();
+  if (config.get_string("sched") != kAutomaticPolicy && !is_recorded) return;
+  const char* const name = world.machine.is_mixed() && !is_recorded ? "plan" : "lws";
+  world.policy = make_policy(name, resources.policies);
   static_cast<void>(config.set("sched", name, config.origin("sched")));
+}
+
+std::shared_ptr<const runtime::RecordedSchedule> find_schedule(const base::Config& config, std::uint32_t rank,
+                                                               std::uint32_t ranks, std::size_t workers) {
+  constexpr std::size_t most_bytes = std::size_t{4} << 30;
+  const std::string name = config.get_string("sched.recorded");
+  if (name.empty()) return nullptr;
+  const auto refuse = [](const std::string& why) -> StartError { return StartError("option sched.recorded: " + why); };
+  const auto file = base::OwnedFile::open(name, base::Owners::anyone);
+  if (!file) throw refuse(file.error().message);
+  const auto text = file.value().text(most_bytes);
+  if (!text) throw refuse(text.error().message);
+  auto schedule = runtime::RecordedSchedule::parse(text.value(), rank, ranks, name);
+  if (!schedule) throw refuse(schedule.error().message);
+  if (schedule.value().workers != workers)
+    throw refuse(fmt::format("{}: rank {} has {} workers there, and {} here", name, rank, schedule.value().workers,
+                             workers));
+  return std::make_shared<const runtime::RecordedSchedule>(std::move(schedule).value());
 }
 
 void measure_links_for_policy(runtime::World& world, base::Log& log) {

@@ -65,6 +65,10 @@ runtime::World make_real_world(const base::Config& config, WorldResources& resou
 inline constexpr const char* kAutomaticPolicy = "auto";
 /// Chooses the policy for the workers, once all are known, if the option leaves it open; puts its name into `config`.
 void settle_policy(runtime::World& world, base::Config& config, const WorldResources& resources);
+/// The schedule that option `sched.recorded` names, for this rank of `ranks` with so many workers; null: none. Throws
+/// StartError.
+std::shared_ptr<const runtime::RecordedSchedule> find_schedule(const base::Config& config, std::uint32_t rank,
+                                                               std::uint32_t ranks, std::size_t workers);
 /// If the policy looks ahead: measures unknown rates of copies between NUMA nodes, and to and from devices. Called
 /// after `settle_policy`. Logged at level `info`.
 void measure_links_for_policy(runtime::World& world, base::Log& log);

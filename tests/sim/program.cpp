@@ -1,9 +1,10 @@
 // tests/sim/program.cpp: a program as users write them, which knows nothing of simulation: blocks on a ring of ranks.
-// Usage: simulated_program STEPS [print | compute | throw | exit | sleep | spin | wait]
+// Usage: simulated_program STEPS [print | compute | throw | exit | sleep | spin | wait | order]
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <random>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -25,6 +26,25 @@ void smooth(std::span<const double> left, std::span<double> block) {
 
 void mix(std::span<const double> left, std::span<double> block) {
   for (std::size_t i = 0; i < block.size(); ++i) block[i] += left[i] * 1e-3 * static_cast<double>(i % 7);
+}
+
+/// Tasks of each rank that commute, and become ready in another order in each real run.
+void submit_in_any_order(tandem::Runtime& rt, std::vector<tandem::Data<tandem::Object<std::string>>>& logs) {
+  std::mt19937 random(std::random_device{}());
+  for (unsigned rank = 0; rank < rt.size(); ++rank) logs.push_back(rt.object<std::string>("log", {.owner = rank}));
+  for (unsigned rank = 0; rank < rt.size(); ++rank) {
+    rt.submit(
+        "begin", [](std::string& log) { log.clear(); }, write(logs[rank]));
+    for (int i = 0; i < 20; ++i) {
+      auto part = rt.vector<double>("part", 1, {.owner = rank});
+      const std::chrono::microseconds takes(random() % 3000);
+      rt.submit(
+          "part", [takes](std::span<double>) { std::this_thread::sleep_for(takes); }, write(part));
+      rt.submit(
+          "append", [i](std::span<const double>, std::string& log) { log += ' ' + std::to_string(i); }, read(part),
+          commute(logs[rank]));
+    }
+  }
 }
 
 /// Processor time of this program.
@@ -58,6 +78,8 @@ int main(int argc, char** argv) {
     for (int step = 0; step < steps; ++step)
       for (unsigned rank = 0; rank < rt.size(); ++rank)
         rt.submit("mix", mix, read(blocks[(rank + 1) % rt.size()]), read_write(blocks[rank]));
+  std::vector<tandem::Data<tandem::Object<std::string>>> logs;
+  if (last == "order") submit_in_any_order(rt, logs);
   if (last == "compute")
     for (const auto end = processor_s() + 0.25; processor_s() < end;) continue;
   rt.wait();
@@ -68,6 +90,8 @@ int main(int argc, char** argv) {
     for (unsigned rank = 0; rank < rt.size(); ++rank)
       if (auto block = rt.acquire_at_owner(read(blocks[rank]))) std::printf("block %u: %.17g\n", rank, (**block)[13]);
   }
+  for (unsigned rank = 0; rank < logs.size(); ++rank)
+    if (auto log = rt.acquire_at_owner(read(logs[rank]))) std::printf("order %u: %s\n", rank, (**log).c_str());
   if (last == "throw" && rt.rank() == 1) throw std::runtime_error("the program's own mistake");
   if (last == "exit" && rt.rank() == 1) std::exit(5);
   if (last == "sleep") {

@@ -26,9 +26,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int failure = 1;
-constexpr int wrong_use = 2;
-
 void print_table(const BenchSuite& suite, const BenchOutcome& outcome) {
   fmt::print("\n{} ({} is better)\n", suite.title, suite.higher_is_better ? "higher" : "lower");
   if (suite.print_table) {

@@ -26,8 +26,6 @@
 namespace tandem::tools {
 namespace {
 
-constexpr int failure = 1, wrong_use = 2;
-
 /// The owners of tiles, as the command line states them.
 struct Places {
   std::uint32_t p = 0, q = 0;  ///< 0: not given

@@ -21,10 +21,10 @@
 
 #include "tandem/base/file_descriptor.hpp"
 #include "tandem/base/topology.hpp"
-#include "tandem/sim/simulation.hpp"
 #include "tools/counted.hpp"
 #include "tools/json/json_report.hpp"
 #include "tools/out_file.hpp"
+#include "tools/simulate/one_run.hpp"
 #include "tools/simulate/prediction.hpp"
 #include "tools/simulate/processes.hpp"
 #include "tools/simulate/replay.hpp"
@@ -35,8 +35,6 @@
 
 namespace tandem::tools {
 namespace {
-
-constexpr int failure = 1, wrong_use = 2;
 
 struct SimulateArguments {
   SceneArguments scene;
@@ -68,85 +66,6 @@ class OutputAside {
  private:
   const base::FileDescriptor kept_;
 };
-
-/// Runs the words as each rank does.
-int run_rank(const std::vector<std::string>& words, const ToolContext& context) {
-  std::vector<std::string> own = words;
-  std::vector<char*> argv;
-  for (std::string& word : own) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  return context.run(static_cast<int>(own.size()), argv.data());
-}
-
-/// How a simulation ended, whichever way its ranks ran.
-struct Ended {
-  int exit_code = 0;
-  std::int64_t end_ns = 0;
-  std::string error = {};
-  std::vector<std::string> kernels = {}, without_model = {};
-};
-
-/// Shows the virtual time of a simulation that lasts, where a person looks.
-std::function<void(std::int64_t)> shown_progress() {
-  if (::isatty(STDERR_FILENO) == 0) return {};
-  return [last = std::chrono::steady_clock::now()](std::int64_t now_ns) mutable {
-    const auto now = std::chrono::steady_clock::now();
-    if (now - last < std::chrono::seconds(1)) return;
-    last = now;
-    print_note("\rvirtual time: {:.6f} s \r", static_cast<double>(now_ns) * 1e-9);
-  };
-}
-
-/// Tandem's own linear algebra: all ranks in this process.
-Ended run_here(const Scene& scene, std::uint64_t seed, const ProgramCall& call, const ToolContext& context) {
-  for (const auto& [name, value] : call.variables) ::setenv(name.c_str(), value.c_str(), 1);
-  sim::Simulation simulation({.platform = scene.platform,
-                              .kernels = scene.kernels,
-                              .seed = seed,
-                              .execution = scene.execution,
-                              .progress = shown_progress()});
-  auto outcome = simulation.run([&](std::uint32_t) { return run_rank(call.words, context); });
-  const int worst = *std::ranges::max_element(outcome.statuses);
-  return {outcome.error.empty() ? worst : failure, outcome.end_ns, std::move(outcome.error), std::move(outcome.kernels),
-          std::move(outcome.without_model)};
-}
-
-/// Any program: each rank is a process.
-Ended run_in_processes(const Scene& scene, std::uint64_t seed, const ProgramCall& call, const ToolContext& context) {
-  ProcessesOutcome outcome = simulate_processes({.platform = scene.platform,
-                                                 .kernels = scene.kernels,
-                                                 .seed = seed,
-                                                 .execution = scene.execution,
-                                                 .host_speed = scene.host_speed,
-                                                 .progress = shown_progress()},
-                                                call, context.log);
-  auto& simulation = outcome.simulation;
-  if (outcome.exit_code != 0 && simulation.broken_ns != base::kNever)
-    context.log.error("simulate: that was at {:.6f} s of virtual time{}",
-                      static_cast<double>(simulation.broken_ns) * 1e-9,
-                      scene.execution == sim::Execution::none
-                          ? "; kernels did not run, so what they write had no values (--execute runs them)"
-                          : "");
-  const int code = outcome.exit_code == 0 && !simulation.error.empty() ? failure : outcome.exit_code;
-  return {code, simulation.end_ns, std::move(simulation.error), std::move(simulation.kernels),
-          std::move(simulation.without_model)};
-}
-
-/// What is wrong with a simulation that has ended; empty: nothing.
-std::string complaint_of(const Ended& ended, const Scene& scene) {
-  if (!ended.error.empty()) return ended.error;
-  if (!ended.without_model.empty())
-    return fmt::format(
-        "how long {} takes is not known for these sizes, nor for those within a factor of four: `tandem calibrate` "
-        "learns it from runs of the program here, as does one run with --tandem.models=on; or write it into a file for "
-        "--platform",
-        fmt::join(ended.without_model, ", "));
-  for (const auto& [name, factor] : scene.factors)
-    if (auto wrong = complaint_of_kernel("--scale", name, ended.kernels); !wrong.empty()) return wrong;
-  for (const std::string& name : scene.executed)
-    if (auto wrong = complaint_of_kernel("--execute", name, ended.kernels); !wrong.empty()) return wrong;
-  return {};
-}
 
 void print_end(const SimulateArguments& arguments, const Scene& scene, const base::Topology& topology,
                const std::vector<double>& makespans, double host_s) {
@@ -180,7 +99,7 @@ void print_end(const SimulateArguments& arguments, const Scene& scene, const bas
 
 /// Simulates once for each seed; the first program that runs may print. Empty: one has failed, and was complained of.
 std::vector<double> simulate(const SimulateArguments& arguments, const Scene& scene, const ProgramCall& call,
-                             bool is_own, ToolContext& context) {
+                             ToolContext& context) {
   std::vector<double> makespans;
   for (std::uint32_t run = 0; run < arguments.runs; ++run) {
     if (run > 0 && ::isatty(STDERR_FILENO) != 0) print_note("\rsimulation {} of {} ", run + 1, arguments.runs);
@@ -188,7 +107,7 @@ std::vector<double> simulate(const SimulateArguments& arguments, const Scene& sc
     {
       const bool is_aside = arguments.json || run > 0;
       const auto aside = is_aside ? std::make_unique<OutputAside>(run == 0) : nullptr;
-      ended = (is_own ? run_here : run_in_processes)(scene, arguments.seed + run, call, context);
+      ended = simulate_once(scene, arguments.seed + run, call, context);
     }
     const std::string complaint = complaint_of(ended, scene);
     if (!complaint.empty()) context.log.error("simulate: {}", complaint);
@@ -317,11 +236,9 @@ void run(const SimulateArguments& arguments, Subcommand command, ToolContext& co
     context.exit_status = become_rank(arguments.role, std::move(words), context.log);
     return;
   }
-  const bool is_own =
-      words.front() == "linalg" || (words.size() > 1 && words.front().ends_with("tandem") && words[1] == "linalg");
-  if (is_own && arguments.scene.host_speed > 0)
+  if (words.front() == "linalg") words.insert(words.begin(), "tandem");
+  if (is_linalg(words) && arguments.scene.host_speed > 0)
     return fail(wrong_use, "--host-speed: the own code of linalg is not measured, since its ranks share one process");
-  if (is_own && words.front() == "linalg") words.insert(words.begin(), "tandem");
   const auto topology = base::Topology::discover();
   if (!topology.ok()) return fail(failure, topology.error().message);
   if (!arguments.sweep.empty()) {
@@ -334,7 +251,7 @@ void run(const SimulateArguments& arguments, Subcommand command, ToolContext& co
   if (!scene.ok()) return fail(wrong_use, scene.error().message);
 
   const auto begin = std::chrono::steady_clock::now();
-  const std::vector<double> makespans = simulate(arguments, scene.value(), call.value(), is_own, context);
+  const std::vector<double> makespans = simulate(arguments, scene.value(), call.value(), context);
   const double host_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   if (!makespans.empty()) print_end(arguments, scene.value(), topology.value(), makespans, host_s);
 }

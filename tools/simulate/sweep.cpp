@@ -193,10 +193,10 @@ Result<void> sweep(const std::vector<SweepAxis>& axes, SweepTable& table, unsign
   std::erase_if(points, [&](const SweepPoint& point) { return table.find(point) != nullptr; });
   std::mutex mutex;  // guards what follows, and the table
   std::size_t next = 0;
-  std::optional<Error> failure;
+  std::optional<Error> refused;
   const auto work = [&] {
     std::unique_lock lock(mutex);
-    while (next < points.size() && !failure) {
+    while (next < points.size() && !refused) {
       const SweepPoint& point = points[next++];
       lock.unlock();
       const Result<Prediction> result = simulate(point);
@@ -204,17 +204,17 @@ Result<void> sweep(const std::vector<SweepAxis>& axes, SweepTable& table, unsign
       if (!result.ok()) {
         std::string where;
         for (std::size_t i = 0; i < axes.size(); ++i) where += fmt::format(" {}={}", axes[i].name, point[i]);
-        if (!failure) failure = Error{result.error().code, fmt::format("at{}: {}", where, result.error().message)};
+        if (!refused) refused = Error{result.error().code, fmt::format("at{}: {}", where, result.error().message)};
         break;
       }
-      if (const auto added = table.add(point, result.value()); !added.ok() && !failure) failure = added.error();
+      if (const auto added = table.add(point, result.value()); !added.ok() && !refused) refused = added.error();
       progress(table.results().size(), all);
     }
   };
   std::vector<std::jthread> workers;
   for (unsigned i = 0; i < threads; ++i) workers.emplace_back(work);
   workers.clear();
-  if (failure) return *failure;
+  if (refused) return *refused;
   return {};
 }
 

@@ -92,6 +92,7 @@ base::Result<Exported> export_history(History& history, const std::string& forma
                                       const ToolContext& context) {
   if (format == "paje") return export_paje(history, out);
   if (format == "goal") return export_goal(history, out);
+  if (format == "schedule") return export_schedule(history, out);
   if (format == "perfetto") return export_perfetto(history, out);
   const std::string python = context.config.get_string("python");
   return format == "starvz" ? export_starvz(history, out, python) : export_parquet(history, out, python);
@@ -143,12 +144,13 @@ void add_trace_export(Subcommand trace, ToolContext& context) {
       .add_option("--format", options->format,
                   "paje: for ViTE, with records like StarPU's; starvz: tables for its second phase; perfetto: for "
                   "ui.perfetto.dev; "
-                  "parquet: tables; goal: a schedule for LogGOPSim; ctf: a copy")
+                  "parquet: tables; goal: a schedule for LogGOPSim; schedule: for option sched.recorded, which repeats it; ctf: "
+                  "a copy")
       .required()
-      .one_of({"paje", "starvz", "perfetto", "parquet", "goal", "ctf"});
+      .one_of({"paje", "starvz", "perfetto", "parquet", "goal", "schedule", "ctf"});
   command.add_option(
       "-o,--out", options->out,
-      "Output file of perfetto and goal, output folder of the others (default: FOLDER.pftrace, FOLDER.paje, ...)");
+      "Output file of perfetto, goal and schedule, output folder of the others (default: FOLDER.pftrace, FOLDER.paje, ...)");
   command.add_option("--clock", options->clock,
           "Correction of the ranks' clocks; auto: linear if the clocks were compared twice, else none")
       .one_of({"auto", "none", "linear", "piecewise"});

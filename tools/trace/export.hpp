@@ -39,6 +39,8 @@ base::Result<Exported> export_ctf(const std::filesystem::path& folder, const std
 base::Result<Exported> export_paje(const History& history, const std::filesystem::path& out);
 /// Writes one file, a GOAL schedule, for LogGOPSim and ATLAHS.
 base::Result<Exported> export_goal(const History& history, const std::filesystem::path& out);
+/// Writes one file, a schedule for option `sched.recorded`.
+base::Result<Exported> export_schedule(const History& history, const std::filesystem::path& out);
 /// Writes one file, for ui.perfetto.dev and trace_processor.
 base::Result<Exported> export_perfetto(const History& history, const std::filesystem::path& out);
 /// Writes a folder with a Parquet file for each table. Needs a Python with pyarrow: `python`, or the one that

@@ -14,6 +14,8 @@
 
 namespace tandem::runtime {
 
+struct Task;
+
 /// Description of a task for a model of its duration.
 struct EmulatedTask {
   std::string_view codelet;     ///< name of the codelet
@@ -21,6 +23,7 @@ struct EmulatedTask {
   DeviceKind device = DeviceKind::cpu;  ///< kind of the worker that runs the task
   unsigned implementation = 0;          ///< index of the codelet's implementation that runs
   std::uint64_t tag = 0;                ///< of the task's options; 0: none
+  std::uint64_t number = 0;             ///< its position in the flow, as traces name it
   bool is_own = false;                  ///< it is the runtime's: it orders others, or moves or adds up their data
 };
 
@@ -64,6 +67,7 @@ struct EmulatedWork {
   double bytes = 0;
   const SlowDown* slow_down = nullptr;  ///< outlives the task; null: company changes nothing
   bool computes = false;                ///< the kernel runs, too, in no time of the model
+  void (*before)(const Task& task) = nullptr;  ///< called when the kernel begins; null: nothing
 
   /// Converts from a time alone, which most emulations return.
   // NOLINTNEXTLINE(google-explicit-constructor)

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <utility>
 #include <vector>
+#include "tandem/runtime/task/task_number.hpp"
 
 namespace tandem::runtime {
 
@@ -21,6 +22,7 @@ bool reduces(const Task& task) {
 
 Device::Launched ModelledDevice::launch(DeviceTask& task, std::int64_t now_ns) {
   if (const auto work = work_of(task.task(), task.implementation())) {
+    if (work->before != nullptr) work->before(task.task());
     if (work->computes || reduces(task.task())) task.run();
     begin(*work, task.place(), now_ns);
     return Launched::posted;
@@ -96,6 +98,7 @@ std::optional<EmulatedWork> ModelledDevice::work_of(const Task& task, unsigned i
                  .device = kind_,
                  .implementation = implementation,
                  .tag = task.extra != nullptr ? task.extra->facts.tag : 0,
+                 .number = TaskNumber::of(flow_position(task)),
                  .is_own = task.codelet->is_own});
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "tandem/runtime/exec/recorded_order.hpp"
 #include "tandem/runtime/exec/turns.hpp"
 #include "tandem/runtime/memory/device_error.hpp"
 #include "tandem/runtime/sched/placing/placer.hpp"
@@ -33,7 +34,11 @@ void Executor::trace_ready(const Task& task, const Origin& origin) {
 void Executor::dispatch(Task& task, Origin& origin) {
   switch (task.kind) {
     case TaskKind::kernel:
-      if (__builtin_expect(task.special, 0) && !enter_turnstiles(task)) return;
+      if (__builtin_expect(task.special, 0)) {
+        if (order_ != nullptr && !order_->admit(task)) return;
+        if (!enter_turnstiles(task)) return;
+        return order_ == nullptr ? enqueue(task, origin) : enqueue_in_order(task, origin);
+      }
       enqueue(task, origin);
       return;
     case TaskKind::join:
@@ -85,6 +90,10 @@ NodeIndex Executor::choose_node(Task& task) {
 NodeIndex Executor::node_of(const Task& task) const noexcept {
   if (task.kind != TaskKind::kernel) return task.extra != nullptr ? task.extra->node : 0;
   return task.room.is_pinned() ? workers_[task.progress].node : 0;
+}
+
+void Executor::follow(std::shared_ptr<const RecordedSchedule> schedule) {
+  order_ = std::make_shared<RecordedOrder>(std::move(schedule));
 }
 
 void Executor::enqueue(Task& task, Origin& origin) {
@@ -156,6 +165,17 @@ void Executor::enqueue_restricted(Task& task, Origin& origin) {
   if (placer_ != nullptr) return place(task, origin);
   trace_pushed_to(ReadyQueues::kAnyQueue, task, origin);
   queues_->push_to(*task.extra->group, &task);
+}
+
+/// Hands `task` to the worker that ran it in the recorded run, and then lets the next one go on.
+void Executor::enqueue_in_order(Task& task, Origin& origin) {
+  for (Task* next = &task; next != nullptr && (next == &task || enter_turnstiles(*next));) {
+    const RecordedOrder::Turn* const turn = order_->turn_of(*next);
+    if (turn == nullptr) return enqueue(*next, origin);
+    trace_pushed_to(turn->worker, *next, origin);
+    queues_->push_pinned(turn->worker, next);
+    next = order_->pushed(*turn);
+  }
 }
 
 void Executor::place(Task& task, Origin& origin) {
@@ -429,7 +449,9 @@ void Executor::release_special(Task& task, Origin& origin) {
     if (slot.mode() == AccessMode::scratch && !task.recorded) slot.handle()->drop_reference();
     if (slot.mode() != AccessMode::commute) continue;
     Task* next = slot.handle()->turnstile.leave([](const Task& a, const Task& b) { return a.priority > b.priority; });
-    if (next != nullptr && enter_turnstiles(*next)) enqueue(*next, origin);
+    if (next == nullptr || !enter_turnstiles(*next)) continue;
+    if (order_ == nullptr) enqueue(*next, origin);
+    else enqueue_in_order(*next, origin);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <unordered_map>
@@ -26,6 +27,8 @@
 namespace tandem::runtime {
 
 class Placer;
+class RecordedOrder;
+struct RecordedSchedule;
 
 /// A thread that makes tasks ready or ends them. On the stack of that thread, or a worker's own.
 struct Origin {
@@ -95,6 +98,10 @@ class Executor final : public StagingListener {
   /// Wakes the caller once `finished()` is at least `count`. Set before the caller reads `finished()` and rests.
   void wake_at(std::uint64_t count) noexcept { wake_at_.store(count, std::memory_order_seq_cst); }
   void set_batch(std::uint32_t batch) noexcept { batch_ = batch; }
+  /// Lets kernels run as in a recorded run. All of them must be `Task::special`. Before anything is submitted.
+  void follow(std::shared_ptr<const RecordedSchedule> schedule);
+  /// Null: no recorded run is followed.
+  const RecordedOrder* order() const noexcept { return order_.get(); }
   /// Sets the trace for events of threads that have no stream. Before anything is ready; outlives this.
   void set_trace(trace::Session* session) noexcept { trace_.store(session, std::memory_order_release); }
 
@@ -231,6 +238,7 @@ class Executor final : public StagingListener {
   void push_placed(Task* tasks, Origin& origin);
   void place_left(Origin& origin);
   void enqueue_budgeted(Task& task, Origin& origin);
+  void enqueue_in_order(Task& task, Origin& origin);
   void trace_pushed_to(unsigned worker, const Task& task, const Origin& origin);
   bool enter_turnstiles(Task& task);
   /// Releases what only placed tasks and tasks with commute or scratch accesses hold.
@@ -243,6 +251,7 @@ class Executor final : public StagingListener {
   std::unordered_map<const CodeletCore*, WorkerGroup*> groups_;
   ReadyQueues* queues_ = nullptr;
   Placer* placer_ = nullptr;
+  std::shared_ptr<RecordedOrder> order_;  ///< null: no recorded run is followed
   Memory* memory_ = nullptr;
   base::Waker* caller_ = nullptr;
   std::uint32_t batch_ = 32;

@@ -242,7 +242,7 @@ struct Task {
   std::uint16_t access_count = 0;
   std::uint8_t size_class = 0;
   TaskKind kind : 2 = TaskKind::kernel;
-  bool special : 1 = false;     ///< has commute or reduce accesses: it needs the long path
+  bool special : 1 = false;     ///< takes the long path: it has commute, reduce or scratch accesses, or all do
   bool restricted : 1 = false;  ///< not all workers can run it
   bool chooses : 1 = false;     ///< its codelet has several implementations for one kind of worker
   bool recorded : 1 = false;    ///< belongs to a recorded graph; `recording` follows the values

@@ -5,6 +5,7 @@
 
 #include "tandem/base/exceptions.hpp"
 #include "tandem/runtime/exec/log_lines.hpp"
+#include "tandem/runtime/exec/recorded_order.hpp"
 #include "tandem/runtime/wait/explain_stuck.hpp"
 #include "tandem/runtime/worker/worker_team.hpp"
 
@@ -94,6 +95,7 @@ std::string CallerLoop::explain_stuck() {
   std::string text =
       runtime::explain_stuck(submission_.pool(), submission_.submitted() - executor_.finished(), workers_.running(),
                              [&room](Task& task) { return room.why_waits(task); });
+  if (executor_.order() != nullptr) text += executor_.order()->why_waits();
   if (watcher_.explain != nullptr) text += watcher_.explain();
   return text;
 }

@@ -33,6 +33,7 @@ namespace tandem::runtime {
 class DurationModels;
 class ModelledHost;
 class ModelledMemory;
+struct RecordedSchedule;
 
 struct CoreOptions {
   std::uint64_t window = 32'768;          ///< most tasks that are submitted and have not ended
@@ -53,6 +54,8 @@ struct CoreOptions {
   std::function<void(std::string_view)> explain_to = {};  ///< gets the explanations; empty: standard error
   double copy_weight = 1;                 ///< see `Placer::weigh_copies`
   Emulation emulation = {};               ///< empty: kernels run
+  /// Of an earlier run, which this one follows with a policy that places no tasks; null: none.
+  std::shared_ptr<const RecordedSchedule> schedule = {};
   /// Memory that emulated kernels of CPU workers share; null: none. Outlives the runtime.
   ModelledMemory* modelled_memory = nullptr;
   /// Cores that emulated kernels share with the runtime's own work; null: none is short. Outlives the runtime.
