@@ -17,7 +17,7 @@ void add_all(Subcommand app, ToolContext& context) {
   add_linalg(app, context);
   without("machine", "Show the processor, the memory and the caches, and where workers would run");
   without("models", "Show, compare and prune what was learnt of the durations of tasks");
-  without("replay", "Run a program again as a trace has recorded it: each task on its worker, in its order, on one core");
+  without("replay", "Run a program again as a trace has recorded it, each task on its worker and in its order");
   add_run(app, context);
   without("simulate", "Predict how long a program takes on many ranks, by running it in virtual time");
   without("top", "Show what a run does while it runs: workers, tasks, kernels, messages, what waits");

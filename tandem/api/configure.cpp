@@ -9,6 +9,19 @@
 
 namespace tandem {
 
+static void register_debugging(base::Registry& registry) {
+  using base::OptionType;
+  registry.add({.name = "sched.recorded", .type = OptionType::text, .default_value = "",
+                .help = "file of `tandem trace export --format schedule`: instead of a policy, tasks run on the "
+                        "workers, and in the order, of that run"});
+  registry.add({.name = "debug.stop_before", .type = OptionType::text, .default_value = "",
+                .help = "RANK:TASK: in a simulation, the process of that rank stops (SIGSTOP) before the kernel of the "
+                        "task of this number begins"});
+  registry.add({.name = "explain", .type = OptionType::text, .default_value = "",
+                .help = "log on standard error why these tasks got their worker: names or numbers of tasks, as in "
+                        "potrf,1234; of each name the first 8; empty: none"});
+}
+
 void register_options(base::Registry& registry) {
   using base::OptionType;
   registry.add({.name = "workers", .type = OptionType::integer, .default_value = "0",
@@ -21,10 +34,7 @@ void register_options(base::Registry& registry) {
   registry.add({.name = "sched", .type = OptionType::text, .default_value = "auto",
                 .help = "scheduling policy: lws, prio, eager, random; where workers differ plan, heteroprio, darts, dm, dmda, dmdar, dmdas; or one that the "
                         "program registered; auto: plan where workers differ, otherwise lws"});
-  registry.add({.name = "sched.recorded", .type = OptionType::text, .default_value = "",
-                .help = "file of `tandem trace export --format schedule`: instead of a policy, tasks run on the workers, and in the order, of that run"});
-  registry.add({.name = "debug.stop_before", .type = OptionType::text, .default_value = "",
-                .help = "RANK:TASK: in a simulation, the process of that rank stops (SIGSTOP) before the kernel of the task of this number begins"});
+  register_debugging(registry);
   registry.add({.name = "copy_weight", .type = OptionType::real, .default_value = "1",
                 .help = "factor on the expected time of copies in schedulers that look ahead: above 1 avoids "
                         "copies, 0 ignores them",
@@ -50,9 +60,6 @@ void register_options(base::Registry& registry) {
        .help = "the calling thread is worker 0 and runs tasks while it waits; false: each worker has its own thread"});
   registry.add({.name = "bind", .type = OptionType::boolean, .default_value = "true",
                 .help = "bind each worker's thread to a core, and a rank to its share of the host's cores"});
-  registry.add({.name = "explain", .type = OptionType::text, .default_value = "",
-                .help = "log on standard error why these tasks got their worker: names or numbers of tasks, as in "
-                        "potrf,1234; of each name the first 8; empty: none"});
   registry.add({.name = "cores", .type = OptionType::text, .default_value = "",
                 .help = "hardware threads to use, as in 0-7,16-23; with semicolons, one list for each rank of a host; empty: all"});
   registry.add({.name = "device_cores", .type = OptionType::text, .default_value = "",

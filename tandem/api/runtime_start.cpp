@@ -249,6 +249,14 @@ void Runtime::start(const Options& program) {
   else start_here(program);
 }
 
+/// The options of one rank's core, with the schedule that it follows.
+static runtime::CoreOptions options_on(const base::Config& config, std::uint32_t rank, std::uint32_t ranks,
+                                       const runtime::World& world) {
+  runtime::CoreOptions options = core_options(config);
+  options.schedule = find_schedule(config, rank, ranks, world.machine.workers.size());
+  return options;
+}
+
 void Runtime::start_here(const Options& program) {
   std::optional<comm::Job> job = join(*config_, *resources_);
   TracePlace place;
@@ -279,8 +287,7 @@ void Runtime::start_here(const Options& program) {
     endpoint_options.networks = known_networks(world.machine);
     endpoint = open_endpoint(std::move(*job), endpoint_options, *config_, *resources_);
   }
-  runtime::CoreOptions options = core_options(*config_);
-  options.schedule = find_schedule(*config_, place.rank, place.size, world.machine.workers.size());
+  runtime::CoreOptions options = options_on(*config_, place.rank, place.size, world);
   options.emulation = program.emulation;
   MemoryContention contention =
       memory_contention_on(contention_machine, workers_of_largest_memory(world.machine), *resources_->log);
@@ -346,9 +353,8 @@ void Runtime::start_virtually(const Options& program) {
   comm::EndpointOptions endpoint_options = comm::comm_options(*config_);
   endpoint_options.trace = trace_->session();
   auto endpoint = place.open_endpoint(endpoint_options, *resources_->log);
-  runtime::CoreOptions options = core_options(*config_);
+  runtime::CoreOptions options = options_on(*config_, place.rank(), place.size(), world);
   options.watchdog_ns = 0;  // the simulation sees when nothing goes on
-  options.schedule = find_schedule(*config_, place.rank(), place.size(), world.machine.workers.size());
   options.emulation = stopping_before(config_->get_string("debug.stop_before"), place.rank(),
                                       program.emulation ? program.emulation : place.emulation());
   options.modelled_host = &place.host();

@@ -114,10 +114,6 @@ RuntimeCore::RuntimeCore(World world, const CoreOptions& options)
   if (const auto storage = world_.machine.storage()) memory_.set_storage(*storage);
   if (workers_->places_tasks()) submission_.restrict_all();
   if (workers_->goes_by_depth()) submission_.count_depth();
-  if (options_.schedule) {
-    executor_.follow(options_.schedule);
-    submission_.delay_all();
-  }
   executor_.set_ahead(options_.begin_ahead_ns);
   submission_.connect(loop_);
   if (const ModelledHost* const host = options_.modelled_host; host != nullptr && host->costs().pass)

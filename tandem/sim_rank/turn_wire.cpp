@@ -103,9 +103,9 @@ base::Result<RankPlace> decode_place(std::string_view body) {
     platform.contention = std::move(machine).value();
   }
   const bool is_sound = place.execution <= Execution::all && place.host_speed >= 0 && place.rank < platform.ranks &&
-                        platform.ranks_per_node > 0 && platform.segment_bytes > 0 && platform.cores > 0 && platform.least_latency_ns() >= 0 &&
-                        platform.submit_ns >= 0 && platform.task_ns >= 0 && platform.wake_ns >= 0 &&
-                        platform.packet_ns >= 0;
+                        platform.ranks_per_node > 0 && platform.segment_bytes > 0 && platform.cores > 0 &&
+                        platform.least_latency_ns() >= 0 && platform.submit_ns >= 0 && platform.task_ns >= 0 &&
+                        platform.wake_ns >= 0 && platform.packet_ns >= 0;
   if (!reader.finished() || !is_sound) return malformed();
   return place;
 }

@@ -261,7 +261,7 @@ ended_with() {
 }
 
 # Signals are passed on.
-program listens 'trap "echo USR1 >> signals" USR1; trap "echo USR2 >> signals" USR2; trap "echo TERM >> signals; exit 4" TERM
+program listens 'trap "echo USR1 >> signals" USR1; trap "echo USR2 >> signals" USR2; trap "trap : TERM; echo TERM >> signals; exit 4" TERM
 echo $$ >> pids; while :; do sleep 0.05; done'
 background -n 2 ./listens
 until_true 10 has_lines 2 pids || fail "the ranks do not start"

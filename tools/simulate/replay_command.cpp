@@ -87,7 +87,7 @@ void run_again(const std::string& until, Subcommand command, ToolContext& contex
 void add_replay(Subcommand app, ToolContext& context) {
   auto until = std::make_shared<std::string>();
   Subcommand command = app.add_subcommand(
-      "replay", "Run a program again as a trace has recorded it: each task on its worker, in its order, on one core");
+      "replay", "Run a program again as a trace has recorded it, each task on its worker and in its order");
   command
       .add_option("--until", *until,
                   "Stop the process of a rank before the kernel of a task, for a debugger; its number as in the trace")

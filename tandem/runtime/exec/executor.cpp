@@ -92,10 +92,6 @@ NodeIndex Executor::node_of(const Task& task) const noexcept {
   return task.room.is_pinned() ? workers_[task.progress].node : 0;
 }
 
-void Executor::follow(std::shared_ptr<const RecordedSchedule> schedule) {
-  order_ = std::make_shared<RecordedOrder>(std::move(schedule));
-}
-
 void Executor::enqueue(Task& task, Origin& origin) {
   if (__builtin_expect(task.restricted, 0)) return enqueue_restricted(task, origin);
   if (__builtin_expect(task.budgeted, 0)) return enqueue_budgeted(task, origin);
@@ -169,11 +165,16 @@ void Executor::enqueue_restricted(Task& task, Origin& origin) {
 
 /// Hands `task` to the worker that ran it in the recorded run, and then lets the next one go on.
 void Executor::enqueue_in_order(Task& task, Origin& origin) {
-  for (Task* next = &task; next != nullptr && (next == &task || enter_turnstiles(*next));) {
+  bool is_first = true;
+  for (Task* next = &task; next != nullptr && (is_first || enter_turnstiles(*next)); is_first = false) {
     const RecordedOrder::Turn* const turn = order_->turn_of(*next);
     if (turn == nullptr) return enqueue(*next, origin);
-    trace_pushed_to(turn->worker, *next, origin);
-    queues_->push_pinned(turn->worker, next);
+    if (next->restricted && std::ranges::count(next->extra->group->members, turn->worker) == 0) {
+      enqueue(*next, origin);  // the file is not of this program: its worker cannot run the task
+    } else {
+      trace_pushed_to(turn->worker, *next, origin);
+      queues_->push_pinned(turn->worker, next);
+    }
     next = order_->pushed(*turn);
   }
 }

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <cstdint>
 #include <exception>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <unordered_map>
@@ -28,7 +27,6 @@ namespace tandem::runtime {
 
 class Placer;
 class RecordedOrder;
-struct RecordedSchedule;
 
 /// A thread that makes tasks ready or ends them. On the stack of that thread, or a worker's own.
 struct Origin {
@@ -46,6 +44,11 @@ struct Origin {
   trace::Stream* trace = nullptr;  ///< null: the stream of all threads that have none
 };
 
+/// Whether `task` goes into a queue at once when it is ready.
+inline bool goes_to_queues(const Task& task) noexcept {
+  return task.kind == TaskKind::kernel && !task.special && !task.restricted && !task.budgeted;
+}
+
 /// The part of the runtime that runs on every thread: dispatches ready tasks, ends tasks and releases their successors,
 /// counts.
 ///
@@ -58,19 +61,20 @@ class Executor final : public StagingListener {
   explicit Executor(const std::vector<WorkerSpec>& workers);
 
   /// Connects the other parts, which outlive the last task. Called before the first task. `placer` null: the policy
-  /// does not place.
-  void connect(TaskPool* pool, ReadyQueues* queues, Placer* placer, Memory* memory, base::Waker* caller) {
+  /// does not place. `order` null: no recorded run is followed; else all kernels are `Task::special`.
+  void connect(TaskPool* pool, ReadyQueues* queues, Placer* placer, RecordedOrder* order, Memory* memory,
+               base::Waker* caller) {
     pool_ = pool;
     queues_ = queues;
     placer_ = placer;
+    order_ = order;
     memory_ = memory;
     caller_ = caller;
   }
 
   /// All predecessors of `task` have ended.
   void make_ready(Task& task, Origin& origin) {
-    if (origin.kind == Origin::Kind::worker && task.kind == TaskKind::kernel && !task.special && !task.restricted &&
-        !task.budgeted) [[likely]]
+    if (origin.kind == Origin::Kind::worker && goes_to_queues(task)) [[likely]]
       return keep_or_queue(task, origin, false);
     trace_ready(task, origin);
     dispatch(task, origin);
@@ -98,10 +102,6 @@ class Executor final : public StagingListener {
   /// Wakes the caller once `finished()` is at least `count`. Set before the caller reads `finished()` and rests.
   void wake_at(std::uint64_t count) noexcept { wake_at_.store(count, std::memory_order_seq_cst); }
   void set_batch(std::uint32_t batch) noexcept { batch_ = batch; }
-  /// Lets kernels run as in a recorded run. All of them must be `Task::special`. Before anything is submitted.
-  void follow(std::shared_ptr<const RecordedSchedule> schedule);
-  /// Null: no recorded run is followed.
-  const RecordedOrder* order() const noexcept { return order_.get(); }
   /// Sets the trace for events of threads that have no stream. Before anything is ready; outlives this.
   void set_trace(trace::Session* session) noexcept { trace_.store(session, std::memory_order_release); }
 
@@ -114,12 +114,9 @@ class Executor final : public StagingListener {
   void serve_beside_messages(Task* freed);
   Memory& memory() noexcept { return *memory_; }
   ReadyQueues& queues() noexcept { return *queues_; }
-  /// Whether the ready `task` goes into a queue at once.
-  static bool goes_to_queues(const Task& task) noexcept {
-    return task.kind == TaskKind::kernel && !task.special && !task.restricted && !task.budgeted;
-  }
   /// Null: `queues()` decides where tasks go.
   Placer* placer() noexcept { return placer_; }
+  const RecordedOrder* order() const noexcept { return order_; }
   base::Waker& caller() noexcept { return *caller_; }
   const std::vector<WorkerSpec>& workers() const noexcept { return workers_; }
   /// Checks the queues and the loads of workers. By the submitting thread.
@@ -251,7 +248,7 @@ class Executor final : public StagingListener {
   std::unordered_map<const CodeletCore*, WorkerGroup*> groups_;
   ReadyQueues* queues_ = nullptr;
   Placer* placer_ = nullptr;
-  std::shared_ptr<RecordedOrder> order_;  ///< null: no recorded run is followed
+  RecordedOrder* order_ = nullptr;
   Memory* memory_ = nullptr;
   base::Waker* caller_ = nullptr;
   std::uint32_t batch_ = 32;

@@ -47,7 +47,10 @@ class Submission final : private FlowHost {
   /// `registry`: the number of the registry whose data tasks may use (`DataRegistry::number`).
   Submission(Executor& executor, std::uint32_t registry, std::uint64_t window);
   /// Sets the waiter before the first task.
-  void connect(EndWaiter& waiter) noexcept { waiter_ = &waiter; }
+  void connect(EndWaiter& waiter) noexcept {
+    waiter_ = &waiter;
+    looks_closer_ = looks_closer_ || executor_.order() != nullptr;
+  }
 
   // --- tasks
   /// Waits if the window is full. Called before a task of the program is begun, so that the layer above has no trace of
@@ -113,8 +116,6 @@ class Submission final : private FlowHost {
   /// A policy gives tasks of the program to workers: all are restricted except those of `Executor::is_everyone`. Called
   /// before any task.
   void restrict_all() noexcept { restricts_all_ = looks_closer_ = true; }
-  /// Makes all kernels take the long path (`Task::special`).
-  void delay_all() noexcept { delays_all_ = looks_closer_ = true; }
   /// Lets tasks have their `flow_depth`, which the policy uses. After `restrict_all`.
   void count_depth() noexcept { counts_depth_ = true; }
   bool counts_depth() const noexcept { return counts_depth_; }
@@ -146,7 +147,7 @@ class Submission final : private FlowHost {
     flow_.begin_entering(task);
   }
   void leave(Task& task) {
-    if (__builtin_expect(flow_.takes_pushed(), 0) && executor_.goes_to_queues(task)) push_traced(task);
+    if (__builtin_expect(flow_.takes_pushed(), 0) && goes_to_queues(task)) push_traced(task);
     else if (flow_.finish_entering(task)) executor_.dispatch(task, origin_);
     if (__builtin_expect(origin_.joins != nullptr, 0)) settle();
   }
@@ -183,7 +184,7 @@ class Submission final : private FlowHost {
   /// Sends tasks to `recorder` from now on; null: into the flow again.
   void record_to(Recorder* recorder) noexcept {
     recorder_ = recorder;
-    looks_closer_ = has_budgets_ || restricts_all_ || delays_all_ || recorder != nullptr;
+    looks_closer_ = has_budgets_ || restricts_all_ || executor_.order() != nullptr || recorder != nullptr;
   }
   /// While it lives, nothing is recorded: tasks submitted then concern the tasks before the recording.
   class Unrecorded {
@@ -296,10 +297,9 @@ class Submission final : private FlowHost {
   const std::uint32_t registry_;
   EndWaiter* waiter_ = nullptr;
   Recorder* recorder_ = nullptr;
-  bool looks_closer_ = false;  ///< true if one of the next three members or a recorder is set
+  bool looks_closer_ = false;  ///< true if one of the next two members, an order or a recorder is set
   bool has_budgets_ = false;
   bool restricts_all_ = false;
-  bool delays_all_ = false;
   bool budgeted_at_once_ = false;
   bool counts_depth_ = false;
   TaskId last_id_ = 0;

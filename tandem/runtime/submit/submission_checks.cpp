@@ -142,7 +142,7 @@ void Submission::look_closer(Task& task) {
     task.restricted = true;
     check_runnable(task);
   }
-  if (delays_all_ && task.kind == TaskKind::kernel) task.special = true;
+  if (executor_.order() != nullptr && task.kind == TaskKind::kernel) task.special = true;
   if (has_budgets_) check_fits(task);
   if (recorder_ != nullptr) recorder_->note_values(task);
   if (counts_depth_ && task.kind == TaskKind::kernel) note_depth(task);

@@ -9,6 +9,7 @@
 
 #include "tandem/base/assert.hpp"
 #include "tandem/runtime/device/modelled_device.hpp"
+#include "tandem/runtime/exec/recorded_order.hpp"
 #include "tandem/runtime/sched/placing/explainer.hpp"
 #include "tandem/runtime/sched/placing/placer.hpp"
 #include "tandem/runtime/worker/energy.hpp"
@@ -51,6 +52,7 @@ WorkerTeam::WorkerTeam(World& world, const CoreOptions& options, TaskPool& pool,
   energy_->aim(placer_.get(), options);
   if (placer_ != nullptr && world.policy->by_data())
     queues_->choose_by_data([this](const Task& task, unsigned worker) { return placer_->missing_bytes(task, worker); });
+  if (options.schedule != nullptr) order_ = std::make_unique<RecordedOrder>(options.schedule);
   if (!options.explain.empty()) {
     explainer_ = std::make_unique<Explainer>(options.explain, std::string(world.policy->name()),
                                              options.explain_to ? options.explain_to : say_on_stderr);
@@ -94,7 +96,7 @@ WorkerTeam::WorkerTeam(World& world, const CoreOptions& options, TaskPool& pool,
     if (is_caller) caller = &waker;
   }
   energy_->start();
-  executor.connect(&pool, queues_.get(), placer_.get(), &memory, caller);
+  executor.connect(&pool, queues_.get(), placer_.get(), order_.get(), &memory, caller);
   const std::uint64_t share = options.window / (4 * specs_.size());
   executor.set_batch(static_cast<std::uint32_t>(std::clamp<std::uint64_t>(share, 1, 32)));
 }

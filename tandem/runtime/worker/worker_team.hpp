@@ -22,6 +22,7 @@ class Energy;
 class Explainer;
 class ModelledHost;
 class Placer;
+class RecordedOrder;
 
 /// Makes the workers of a world and hands them to its driver. With `World::caller_works` worker 0 is the caller's,
 /// which works only while the caller waits.
@@ -107,6 +108,7 @@ class WorkerTeam {
   std::unique_ptr<ReadyQueues> queues_;
   std::unique_ptr<Explainer> explainer_;  ///< null: option `explain` is not set
   Durations durations_;
+  std::unique_ptr<RecordedOrder> order_;  ///< null: no recorded run is followed
   std::unique_ptr<Placer> placer_;  ///< null: the policy does not place, or all workers are equal
   std::vector<std::unique_ptr<Device>> models_;  ///< devices of workers whose tasks take a modelled time
   std::vector<std::unique_ptr<Worker>> workers_;
