@@ -225,7 +225,7 @@ void settle_policy(runtime::World& world, base::Config& config, const WorldResou
   const bool is_recorded = !config.get_string("sched.recorded").empty();
   if (config.get_string("sched") != kAutomaticPolicy && !is_recorded) return;
   const char* const name = world.machine.is_mixed() && !is_recorded ? "plan" : "lws";
-  world.policy = make_policy(name, resources.policies);
+  if (world.policy->name() != name) world.policy = make_policy(name, resources.policies);
   static_cast<void>(config.set("sched", name, config.origin("sched")));
 }
 

@@ -264,6 +264,17 @@ void RecordedRun::take_waits(const History& history) {
   }
 }
 
+Result<std::vector<unsigned>> count_workers(const History& history) {
+  std::vector<unsigned> workers(history.size, 0);
+  for (const analysis::ActorFacts& actor : history.actors) {
+    if (actor.kind != trace::ActorKind::worker || actor.rank >= history.size) continue;
+    if (actor.kind_of_worker() != "cpu")
+      return Error{ErrorCode::unsupported, fmt::format("a run with devices ({}) cannot be replayed", actor.name)};
+    ++workers[actor.rank];
+  }
+  return workers;
+}
+
 Result<RecordedRun> RecordedRun::read(const std::filesystem::path& folder) {
   auto trace = trace::TraceReader::open(folder);
   if (!trace.ok()) return trace.error();
@@ -276,14 +287,10 @@ Result<RecordedRun> RecordedRun::read(const std::filesystem::path& folder) {
                              fmt::join(history.arguments, " "));
   for (const auto& [name, value] : trace.value()->ranks.front()->options)
     if (std::ranges::count(replayed_options, name) > 0) run.options_.emplace_back(name, value);
-  std::map<std::uint32_t, unsigned> workers;
-  for (const analysis::ActorFacts& actor : history.actors) {
-    if (actor.kind != trace::ActorKind::worker) continue;
-    if (actor.kind_of_worker() != "cpu")
-      return Error{ErrorCode::unsupported,
-                   fmt::format("{}: a run with devices ({}) cannot be replayed", folder.string(), actor.name)};
-    run.workers_ = std::max(run.workers_, ++workers[actor.rank]);
-  }
+  const auto workers = count_workers(history);
+  if (!workers.ok())
+    return Error{workers.error().code, fmt::format("{}: {}", folder.string(), workers.error().message)};
+  run.workers_ = std::max(run.workers_, *std::ranges::max_element(workers.value()));
   run.take_tasks(history);
   if (run.tasks_.empty())
     return Error{ErrorCode::not_found, fmt::format("{}: no task of this run has run", folder.string())};

@@ -18,6 +18,9 @@ class History;
 
 namespace tandem::tools {
 
+/// Counts the workers of each rank of a traced run. Errors: unsupported, since runs with devices cannot be replayed.
+base::Result<std::vector<unsigned>> count_workers(const analysis::History& history);
+
 /// The flow of a traced run: its data with owners and sizes, its tasks in the order of the program with their ranks,
 /// accesses, priorities and durations, when the program submitted them, and where it waited.
 ///

@@ -11,6 +11,7 @@
 #include "tandem/analysis/history/history.hpp"
 #include "tandem/trace/read/reader.hpp"
 #include "tools/simulate/one_run.hpp"
+#include "tools/simulate/recorded_run.hpp"
 #include "tools/subcommands.hpp"
 #include "tools/trace/export.hpp"
 #include "tools/work_folder.hpp"
@@ -18,20 +19,15 @@
 namespace tandem::tools {
 namespace {
 
-base::Result<unsigned> count_workers(const analysis::History& history) {
-  std::vector<unsigned> workers(history.size, 0);
-  for (const analysis::ActorFacts& actor : history.actors) {
-    if (actor.kind != trace::ActorKind::worker || actor.rank >= history.size) continue;
-    if (actor.kind_of_worker() != "cpu")
-      return base::Error{base::ErrorCode::unsupported,
-                         fmt::format("a run with devices ({}) cannot be replayed", actor.name)};
-    ++workers[actor.rank];
-  }
-  for (const unsigned count : workers)
-    if (count != workers.front())
-      return base::Error{base::ErrorCode::unsupported, "its ranks have different numbers of workers"};
-  if (workers.front() == 0) return base::Error{base::ErrorCode::not_found, "the trace has no workers"};
-  return workers.front();
+/// The number of workers that each rank has.
+base::Result<unsigned> workers_of_each_rank(const analysis::History& history) {
+  const auto workers = count_workers(history);
+  if (!workers) return workers.error();
+  const unsigned each = workers.value().front();
+  if (std::ranges::any_of(workers.value(), [each](unsigned count) { return count != each; }))
+    return base::Error{base::ErrorCode::unsupported, "its ranks have different numbers of workers"};
+  if (each == 0) return base::Error{base::ErrorCode::not_found, "the trace has no workers"};
+  return each;
 }
 
 /// All ranks of the run, in virtual time: each kernel runs, and takes 1 us.
@@ -61,7 +57,7 @@ void run_again(const std::string& until, Subcommand command, ToolContext& contex
   auto read = analysis::History::read(*trace.value());
   if (!read) return fail(failure, read.error().message);
   const analysis::History& history = *read.value();
-  const auto workers = count_workers(history);
+  const auto workers = workers_of_each_rank(history);
   if (!workers) return fail(failure, fmt::format("{}: {}", folder.string(), workers.error().message));
   if (words.empty()) {
     words.push_back(history.program);

@@ -144,13 +144,14 @@ void add_trace_export(Subcommand trace, ToolContext& context) {
       .add_option("--format", options->format,
                   "paje: for ViTE, with records like StarPU's; starvz: tables for its second phase; perfetto: for "
                   "ui.perfetto.dev; "
-                  "parquet: tables; goal: a schedule for LogGOPSim; schedule: for option sched.recorded, which repeats it; ctf: "
-                  "a copy")
+                  "parquet: tables; goal: a schedule for LogGOPSim; schedule: for option sched.recorded, which "
+                  "repeats it; ctf: a copy")
       .required()
       .one_of({"paje", "starvz", "perfetto", "parquet", "goal", "schedule", "ctf"});
   command.add_option(
       "-o,--out", options->out,
-      "Output file of perfetto, goal and schedule, output folder of the others (default: FOLDER.pftrace, FOLDER.paje, ...)");
+      "Output file of perfetto, goal and schedule, output folder of the others (default: FOLDER.pftrace, FOLDER.paje, "
+      "...)");
   command.add_option("--clock", options->clock,
           "Correction of the ranks' clocks; auto: linear if the clocks were compared twice, else none")
       .one_of({"auto", "none", "linear", "piecewise"});

@@ -25,8 +25,8 @@ struct RecordedSchedule {
   std::uint32_t workers = 1;
 
   /// Reads the part of `rank` of a file that `tandem trace export --format schedule` has written, in its words: a line
-  /// "tandem schedule 1", then for each of the `ranks` "rank R workers N" and lines "TASK WORKER". `name` is for errors:
-  /// malformed; not_found: it has other ranks.
+  /// "tandem schedule 1", then for each of the `ranks` "rank R workers N" and lines "TASK WORKER". `name` is for
+  /// errors: malformed; not_found: it has other ranks.
   static base::Result<RecordedSchedule> parse(std::string_view text, std::uint32_t rank, std::uint32_t ranks,
                                               const std::string& name);
 };
