@@ -36,8 +36,8 @@ void Executor::dispatch(Task& task, Origin& origin) {
     case TaskKind::kernel:
       if (__builtin_expect(task.special, 0)) {
         if (order_ != nullptr && !order_->admit(task)) return;
-        if (!enter_turnstiles(task)) return;
-        return order_ == nullptr ? enqueue(task, origin) : enqueue_in_order(task, origin);
+        if (enter_turnstiles(task)) enqueue_in_order(task, origin);
+        return;
       }
       enqueue(task, origin);
       return;
@@ -163,8 +163,10 @@ void Executor::enqueue_restricted(Task& task, Origin& origin) {
   queues_->push_to(*task.extra->group, &task);
 }
 
-/// Hands `task` to the worker that ran it in the recorded run, and then lets the next one go on.
+/// Hands `task` to the worker that ran it in the recorded run, and then lets the next one go on; without such a run,
+/// queues it.
 void Executor::enqueue_in_order(Task& task, Origin& origin) {
+  if (order_ == nullptr) [[likely]] return enqueue(task, origin);
   bool is_first = true;
   for (Task* next = &task; next != nullptr && (is_first || enter_turnstiles(*next)); is_first = false) {
     const RecordedOrder::Turn* const turn = order_->turn_of(*next);
@@ -450,9 +452,7 @@ void Executor::release_special(Task& task, Origin& origin) {
     if (slot.mode() == AccessMode::scratch && !task.recorded) slot.handle()->drop_reference();
     if (slot.mode() != AccessMode::commute) continue;
     Task* next = slot.handle()->turnstile.leave([](const Task& a, const Task& b) { return a.priority > b.priority; });
-    if (next == nullptr || !enter_turnstiles(*next)) continue;
-    if (order_ == nullptr) enqueue(*next, origin);
-    else enqueue_in_order(*next, origin);
+    if (next != nullptr && enter_turnstiles(*next)) enqueue_in_order(*next, origin);
   }
 }
 
