@@ -94,16 +94,20 @@ bool PacketSender::pump_rail(Peer& peer, unsigned number) {
     payload_of(*plan_.bulk, plan_.bulk_bytes, pieces_);
     slot = post_packet(rail, PostedPacket{.bytes = plan_.bulk_bytes});
   }
+  PortRate& port = peer.port->rate;
+  const bool is_port = !able.shared_memory;
+  if (is_port && port.awaits_sample())
+    if (const std::size_t unsent = peer.transport->unsent_bytes(); unsent > 0) port.sample(context_.now(), unsent);
   const SendStatus status = rail.link->try_send(
       Packet{.control = writer.block(), .payload = pieces_, .payload_bytes = plan_.bulk_bytes, .cookie = slot});
   if (plan_.bulk != nullptr && status != SendStatus::posted) free_posted(rail, slot);
-  PortRate& port = peer.port->rate;
   if (status == SendStatus::retry) {
     rail.blocked = true;
-    if (!able.shared_memory && port.awaits_refusal()) port.refused(context_.now(), peer.transport->unsent_bytes());
+    if (is_port && port.awaits_refusal()) port.refused(context_.now(), peer.transport->unsent_bytes());
+    else if (is_port && port.awaits_sample()) port.sample(context_.now(), peer.transport->unsent_bytes());
     return false;
   }
-  if (plan_.bulk_bytes > 0 && !able.shared_memory) port.took(context_.now(), plan_.bulk_bytes);
+  if (is_port && plan_.bulk_bytes > 0) port.took(context_.now(), plan_.bulk_bytes);
   peer.head_sent = peer.head;
   ++statistics_.packets_sent;
   trace_.packet_sent(peer.rank, writer.block().size() + plan_.bulk_bytes);

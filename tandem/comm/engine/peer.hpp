@@ -132,6 +132,7 @@ inline constexpr std::size_t kInlineBytes = 1024;
 /// One network, as far as this rank sends into it.
 struct Port {
   PortRate rate;
+  double assumed_bytes_per_ns = 0;  ///< until the rate is known: measured earlier, or the transport's estimate
   CopyChoice copies;
   PortPacer pacer;
   std::int64_t look_ns = 0;  ///< while the pacer makes bulk wait: when to ask it again

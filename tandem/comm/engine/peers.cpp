@@ -181,6 +181,7 @@ void Peers::use_transport(Peer& peer, Transport* transport) {
     peer.bytes_per_ns = peer.known->bytes_per_ns;
     peer.latency_ns = peer.known->latency_ns;
   }
+  port->assumed_bytes_per_ns = peer.bytes_per_ns;
   for (RailState& state : peer.rail_states)
     state = RailState{.bytes_per_ns = peer.bytes_per_ns, .latency_ns = peer.latency_ns};
 }

@@ -61,7 +61,8 @@ bool PortPacing::must_wait_for_port(Peer& peer) {
 /// Time for which the port is busy with what it has and this many segments to the peer.
 std::int64_t PortPacing::port_busy_ns(const Peer& peer, unsigned segments) const {
   const PortRate& port = peer.port->rate;
-  const double rate = port.known() ? port.bytes_per_ns() : peer.bytes_per_ns;
+  // What messages took says little of a port that others used, too; a port that seems too slow is left idle.
+  const double rate = port.known() ? port.bytes_per_ns() : std::max(peer.bytes_per_ns, peer.port->assumed_bytes_per_ns);
   const auto bytes = static_cast<double>(unsent_bytes(*peer.transport).second + segments * segment_for(peer));
   return rate > 0 ? static_cast<std::int64_t>(bytes / rate) : 0;
 }

@@ -16,20 +16,32 @@ constexpr double most_rough_burst = 128 * 1024;
 void PortRate::took(std::int64_t now_ns, std::size_t bytes) {
   if (taken_ == 0) began_ns_ = now_ns;
   taken_ += static_cast<double>(bytes);
+  taken_since_sample_ += static_cast<double>(bytes);
   look_ns_ = -1;
 }
 
 void PortRate::refused(std::int64_t now_ns, std::size_t unsent_bytes) {
   if (!awaits_refusal()) return;
-  refused_ns_ = now_ns;
-  gone_when_refused_ = taken_ - static_cast<double>(unsent_bytes);
+  since_ns_ = now_ns;
+  gone_before_ = taken_ - static_cast<double>(unsent_bytes);
+  bends_ = true;
+}
+
+void PortRate::sample(std::int64_t now_ns, std::size_t unsent_bytes) {
+  taken_since_sample_ = 0;
+  const double gone = taken_ - static_cast<double>(unsent_bytes);
+  learn(now_ns, gone);
+  since_ns_ = now_ns;
+  gone_before_ = gone;
+  bends_ = false;
 }
 
 void PortRate::rested(std::int64_t now_ns, std::size_t unsent_bytes) {
   gone_when_rested_ = taken_ - static_cast<double>(unsent_bytes);
   learn(now_ns, gone_when_rested_);
-  taken_ = 0;
-  refused_ns_ = -1;
+  taken_ = taken_since_sample_ = 0;
+  since_ns_ = -1;
+  bends_ = false;
   if (known_ || static_cast<double>(unsent_bytes) <= least_bytes) return;
   rested_ns_ = now_ns;
   unsent_when_rested_ = static_cast<double>(unsent_bytes);
@@ -52,19 +64,20 @@ void PortRate::look(std::int64_t now_ns, std::size_t unsent_bytes) {
 }
 
 void PortRate::learn(std::int64_t now_ns, double gone_bytes) {
-  if (refused_ns_ < 0) return;
-  const double bytes = gone_bytes - gone_when_refused_;
-  const auto took_ns = static_cast<double>(now_ns - refused_ns_);
+  if (since_ns_ < 0) return;
+  const double bytes = gone_bytes - gone_before_;
+  const auto took_ns = static_cast<double>(now_ns - since_ns_);
   if (bytes < least_bytes || took_ns <= 0) return;
   const double rate = bytes / took_ns;
-  const auto before_ns = static_cast<double>(refused_ns_ - began_ns_);
-  const double at_once = std::max(0.0, gone_when_refused_ - rate * before_ns);
-  const double burst = at_once > 3 * rate * before_ns ? at_once : 0;
   const bool fresh = !known_ || std::exchange(rough_, false);
   const double recent = fresh ? 1 : 0.25;
   bytes_per_ns_ += (!fresh && rate < bytes_per_ns_ ? believed_when_slower : recent) * (rate - bytes_per_ns_);
-  burst_bytes_ += recent * (burst - burst_bytes_);
   known_ = true;
+  if (!bends_) return;
+  const auto before_ns = static_cast<double>(since_ns_ - began_ns_);
+  const double at_once = std::max(0.0, gone_before_ - rate * before_ns);
+  const double burst = at_once > 3 * rate * before_ns ? at_once : 0;
+  burst_bytes_ += recent * (burst - burst_bytes_);
 }
 
 }  // namespace tandem::comm

@@ -8,6 +8,11 @@
 //
 //   w = (x(t) - S(t) - x(t_1) + S(t_1)) / (t - t_1)        B = x(t_1) - S(t_1) - w (t_1 - t_0)
 //
+// A busy time that does not end for long has times in which nothing may go: receivers do not answer, or bulk waits for
+// what is more urgent, which lasts the longer the slower the port seems. So w is learnt anew from each 512 KiB, between
+// two times at which a rail refuses, or bytes are taken while buffers still have some; those in which the port was idle
+// seem slow, and count less.
+//
 // Where buffers take nearly everything, so that no rail refuses for long enough, a rate that is not known yet is learnt
 // from how they drain behind the last byte, at t_r: w = (S(t_r) - S(t)) / (t - t_r), and B = x(t_r) - S(t_r) -
 // w (t_r - t_0). Receivers that have no core make this too slow, so the first busy time that can be learnt
@@ -30,12 +35,16 @@ class PortRate {
  public:
   void took(std::int64_t now_ns, std::size_t bytes);  ///< a rail took bytes
   /// Whether a rail's refusal now would be the first since the rest.
-  bool awaits_refusal() const { return taken_ > 0 && refused_ns_ < 0; }
+  bool awaits_refusal() const { return taken_ > 0 && since_ns_ < 0; }
+  /// Whether `sample` is due, before bytes are taken or when a rail has refused, if the port is busy then.
+  bool awaits_sample() const { return taken_since_sample_ >= sample_bytes; }
+  /// Learns from what has left since the last sample of this busy time.
+  void sample(std::int64_t now_ns, std::size_t unsent_bytes);
   /// A rail could not take more: the port is busy. `unsent_bytes`: those taken that are still in our buffers; 0 for
   /// later refusals.
   void refused(std::int64_t now_ns, std::size_t unsent_bytes);
   /// Whether `rested` needs to know what is in buffers.
-  bool awaits_unsent() const { return !known_ || refused_ns_ >= 0; }
+  bool awaits_unsent() const { return !known_ || since_ns_ >= 0; }
   /// Ends a busy time: nothing is left to send. `unsent_bytes`: still in our buffers, if it is needed.
   void rested(std::int64_t now_ns, std::size_t unsent_bytes = 0);
   /// When to call `look`, to see how far the buffers have drained; negative: no need.
@@ -47,14 +56,17 @@ class PortRate {
   double burst_bytes() const { return burst_bytes_; }    ///< 0 until known, and without a limiter
 
   static constexpr double least_bytes = 64 * 1024;  ///< that must be taken at the network's rate before it counts
+  static constexpr double sample_bytes = 512 * 1024;
 
  private:
   void learn(std::int64_t now_ns, double gone_bytes);
 
   double taken_ = 0;                  ///< x since the rest
+  double taken_since_sample_ = 0;
   std::int64_t began_ns_ = 0;         ///< t_0
-  std::int64_t refused_ns_ = -1;      ///< t_1; -1: not yet
-  double gone_when_refused_ = 0;      ///< x(t_1) - S(t_1)
+  std::int64_t since_ns_ = -1;        ///< t_1, or the last sample; -1: not yet
+  double gone_before_ = 0;            ///< x - S then
+  bool bends_ = false;                ///< `since_ns_` is t_1, before which a burst may have gone
   std::int64_t look_ns_ = -1;
   std::int64_t rested_ns_ = 0;        ///< t_r
   double unsent_when_rested_ = 0;     ///< S(t_r)

@@ -123,6 +123,31 @@ TEST(PortRate, IsNotFasterWhereBuffersToOtherRanksHaveRoom) {
   EXPECT_NEAR(rate.bytes_per_ns(), 0.125, 0.01);
 }
 
+TEST(PortRate, IsLearntWithinABusyTimeInWhichThePortPauses) {
+  constexpr double bytes_per_ns = 6, piece = 262'144;
+  PortRate rate;
+  double now = 0, unsent = 0;
+  const auto send_one = [&] {
+    if (rate.awaits_sample() && unsent > 0)
+      rate.sample(static_cast<std::int64_t>(now), static_cast<std::size_t>(unsent));
+    rate.took(static_cast<std::int64_t>(now), static_cast<std::size_t>(piece));
+    unsent += piece;
+  };
+  for (int i = 0; i < 400; ++i) {
+    send_one();
+    const double pause_ns = i % 4 == 3 ? 3e6 : 40e3;
+    now += pause_ns;
+    unsent = std::max(0.0, unsent - bytes_per_ns * pause_ns);
+    if (i == 100) {
+      EXPECT_TRUE(rate.known());
+      EXPECT_NEAR(rate.bytes_per_ns(), bytes_per_ns, 0.25 * bytes_per_ns);
+    }
+  }
+  rate.rested(static_cast<std::int64_t>(now), static_cast<std::size_t>(unsent));
+  EXPECT_NEAR(rate.bytes_per_ns(), bytes_per_ns, 0.25 * bytes_per_ns);
+  EXPECT_EQ(rate.burst_bytes(), 0);
+}
+
 TEST(PortRate, FollowsAChangedNetwork) {
   PortRate rate;
   send(rate, {}, 1'000, 439'296);
