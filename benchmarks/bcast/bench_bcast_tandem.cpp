@@ -60,7 +60,7 @@ benchmarks::BroadcastTimes lead(comm::Endpoint& endpoint, std::vector<unsigned c
   usleep(setting.pause_ms * 1000);
   const std::int64_t start_ns = benchmarks::shared_now_ns();
   const comm::Request sent =
-      endpoint.mcast(recipients, data_tag, message, {.tree = tree, .segment_bytes = setting.segment_bytes});
+      endpoint.mcast(recipients, data_tag, message, {.tree = {tree, setting.segment_bytes}});
   for (std::uint32_t rank = 1; rank < endpoint.size(); ++rank)
     waits.push_back(endpoint.irecv(Rank(rank), times_tag, std::span(ends[rank])));
   expect_done(endpoint.wait(sent), "the broadcast");

@@ -22,6 +22,44 @@ static void register_debugging(base::Registry& registry) {
                         "potrf,1234; of each name the first 8; empty: none"});
 }
 
+static void register_broadcasts(base::Registry& registry) {
+  using base::OptionType;
+  std::vector<std::string> broadcasts{"off"};
+  for (const std::string_view name : comm::tree_names()) broadcasts.emplace_back(name);
+  registry.add(
+      {.name = "broadcast",
+       .type = OptionType::choice,
+       .default_value = "ordered",
+       .help = "shape of the tree that brings data to several ranks; automatic: the fastest; ordered: the fastest that "
+               "serves ranks in the order of their tasks' priorities, which two_tree does not; off: a plain message to "
+               "each",
+       .choices = broadcasts});
+  const std::vector<std::string> plain_trees{"flat", "chain", "binary", "kary", "binomial", "knomial"};
+  registry.add({.name = "broadcast.arity", .type = OptionType::integer, .default_value = "4",
+                .help = "of broadcast=kary: ranks that each serves; of knomial: its radix", .minimum = 2,
+                .maximum = 1 << 16});
+  registry.add({.name = "broadcast.above", .type = OptionType::choice, .default_value = "binomial",
+                .help = "of broadcast=two_groups: tree of the urgent ranks", .choices = plain_trees});
+  registry.add({.name = "broadcast.below", .type = OptionType::choice, .default_value = "binomial",
+                .help = "of broadcast=two_groups: tree of the other ranks; of delegate: tree below the rank that takes "
+                        "over",
+                .choices = plain_trees});
+  registry.add({.name = "broadcast.first_group", .type = OptionType::integer, .default_value = "0",
+                .help = "of broadcast=two_groups: number of urgent ranks; 0: those before the largest gap of "
+                        "priorities",
+                .minimum = 0, .maximum = 1 << 24});
+  registry.add({.name = "broadcast.segment", .type = OptionType::bytes, .default_value = "0",
+                .help = "pieces in which broadcast data is forwarded; 0: chosen; 1GiB: each rank forwards what it has "
+                        "whole",
+                .minimum = 0, .maximum = 1 << 30});
+  registry.add({.name = "broadcast.order", .type = OptionType::choice, .default_value = "priority",
+                .help = "which of the ranks is served first: the one with the most urgent task, or the one whose task "
+                        "was submitted first",
+                .choices = {"priority", "submission"}});
+  registry.add({.name = "broadcast_hold", .type = OptionType::duration, .default_value = "0",
+                .help = "how long a broadcast waits for late recipients", .minimum = 0});
+}
+
 void register_options(base::Registry& registry) {
   using base::OptionType;
   registry.add({.name = "workers", .type = OptionType::integer, .default_value = "0",
@@ -187,16 +225,7 @@ void register_options(base::Registry& registry) {
   registry.add({.name = "ranks", .type = OptionType::choice, .default_value = "job",
                 .help = "job: a rank of the job that started this process; alone: the only rank of its own job",
                 .choices = {"job", "alone"}});
-  registry.add(
-      {.name = "broadcast",
-       .type = OptionType::choice,
-       .default_value = "automatic",
-       .help = "shape of the tree that brings data to several ranks; automatic: the fastest; ordered: the fastest that "
-               "serves ranks in the order of their tasks' priorities, which two_tree does not; off: a plain message to "
-               "each",
-       .choices = {"off", "flat", "chain", "binary", "binomial", "two_tree", "automatic", "ordered"}});
-  registry.add({.name = "broadcast_hold", .type = OptionType::duration, .default_value = "0",
-                .help = "how long a broadcast waits for late recipients", .minimum = 0});
+  register_broadcasts(registry);
   registry.add({.name = "early_read", .type = OptionType::boolean, .default_value = "true",
                 .help = "tasks that only read start when their data has arrived; false: after it was also forwarded"});
   registry.add({.name = "announce", .type = OptionType::boolean, .default_value = "true",
@@ -228,11 +257,29 @@ void register_options(base::Registry& registry) {
   comm::add_comm_options(registry);
 }
 
+namespace {
+
+/// The tree of an option that has one of their names; "off" has none.
+comm::TreeKind tree_of(const base::Config& config, const char* option) {
+  return comm::tree_kind(config.get_string(option)).value_or(comm::TreeKind::ordered);
+}
+
+comm::TreeOptions tree_options(const base::Config& config) {
+  comm::TreeOptions tree(tree_of(config, "broadcast"), static_cast<std::size_t>(config.get_bytes("broadcast.segment")));
+  tree.arity = static_cast<unsigned>(config.get_int("broadcast.arity"));
+  tree.above = tree_of(config, "broadcast.above");
+  tree.below = tree_of(config, "broadcast.below");
+  tree.first_group = static_cast<std::uint32_t>(config.get_int("broadcast.first_group"));
+  tree.by_priority = config.get_string("broadcast.order") == "priority";
+  return tree;
+}
+
+}  // namespace
+
 dist::FlowOptions flow_options(const base::Config& config) {
   dist::FlowOptions options;
-  const std::string& broadcast = config.get_string("broadcast");
-  options.transfers.broadcasts = broadcast != "off";
-  options.transfers.tree = comm::tree_kind(broadcast).value_or(comm::TreeKind::automatic);
+  options.transfers.broadcasts = config.get_string("broadcast") != "off";
+  options.transfers.tree = tree_options(config);
   options.transfers.hold_ns = config.get_duration_ns("broadcast_hold");
   options.transfers.announce = config.get_bool("announce");
   options.transfers.incoming = config.get_bool("incoming");

@@ -69,16 +69,14 @@ inline const ReceiveOptions& ReceiveOptions::none() { return internal::default_r
 struct Recipient {
   Rank rank{0};  ///< that receives
   /// Recipients of higher priority have the data earlier; saturates at 16 bits. With two_tree, which `automatic` may
-  /// choose, this holds only for the later half of a message; `TreeKind::ordered` never chooses it.
+  /// choose, this holds only for the later half of a message; `TreeKind::ordered` does not choose it where they differ.
   int priority = 0;
 };
 
 /// Options of a broadcast.
 struct McastOptions {
   Channel channel{0};                   ///< receives must name the same
-  TreeKind tree = TreeKind::automatic;  ///< which rank forwards to which
-  unsigned arity = 0;              ///< of k-ary and k-nomial trees; 0: the tree's default
-  std::size_t segment_bytes = 0;   ///< bytes of a packet; 0: chosen
+  TreeOptions tree = {};           ///< which rank forwards to which: a `TreeKind`, or more
   std::int64_t hold_ns = 0;        ///< how long `append` may add recipients before the first packet
   std::span<const std::byte> header = {};  ///< at most `Endpoint::max_header_bytes`; copied
   Callbacks callbacks = {};                ///< called when the broadcast ends at this rank

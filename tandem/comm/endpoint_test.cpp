@@ -959,16 +959,20 @@ TEST_P(McastTest, RecipientsThatMayNotReadOrNotToTheEndGetSegments) {
 }
 
 /// When each of 7 recipients had its 400,000 bytes, in multiples of the time that these take at the rate of each rank.
-std::vector<double> arrivals(TreeKind tree, bool copies) {
+std::vector<double> arrivals(const TreeOptions& tree, bool copies, int priority_by_rank = -1, std::uint32_t ranks = 8,
+                             std::int64_t latency_ns = 0) {
   constexpr double bytes_per_ns = 0.025;
-  World world(8, {.copies = copies, .bytes_per_ns = bytes_per_ns});
+  World world(ranks, {.copies = copies,
+                      .latency_min_ns = latency_ns,
+                      .latency_max_ns = latency_ns,
+                      .bytes_per_ns = bytes_per_ns});
   const Bytes sent = pattern(400'000, 4);
-  std::vector<Bytes> got(8, Bytes(sent.size()));
+  std::vector<Bytes> got(ranks, Bytes(sent.size()));
   std::vector<Recipient> recipients;
-  std::vector<double> at(8);
+  std::vector<double> at(ranks);
   std::vector<Request> receives;
-  for (std::uint32_t r = 1; r < 8; ++r) {
-    recipients.push_back({Rank{r}, -static_cast<int>(r)});
+  for (std::uint32_t r = 1; r < ranks; ++r) {
+    recipients.push_back({Rank{r}, priority_by_rank * static_cast<int>(r)});
     const auto note = [&world, &sent, &place = at[r]](const Status&) {
       place = static_cast<double>(world.loop.now_ns()) * bytes_per_ns / static_cast<double>(sent.size());
     };
@@ -979,7 +983,7 @@ std::vector<double> arrivals(TreeKind tree, bool copies) {
     place = static_cast<double>(world.loop.now_ns()) * bytes_per_ns / static_cast<double>(sent.size());
   const double start = at[0];
   world.at[0]->wait(world.at[0]->mcast(recipients, Tag{1}, sent, {.tree = tree}));
-  for (std::uint32_t r = 1; r < 8; ++r) {
+  for (std::uint32_t r = 1; r < ranks; ++r) {
     world.at[r]->wait(receives[r - 1]);
     EXPECT_EQ(got[r], sent);
     at[r] -= start;
@@ -1008,7 +1012,7 @@ TEST(Mcast, AnUrgentMessageWaitsForSegmentsNotForTheBroadcast) {
   world.settle();
   const std::vector<Recipient> recipients{{Rank{1}, 0}, {Rank{2}, 0}, {Rank{3}, 0}};
   const Request mcast =
-      world.at[0]->mcast(recipients, Tag{1}, sent, {.tree = TreeKind::flat, .segment_bytes = sent.size()});
+      world.at[0]->mcast(recipients, Tag{1}, sent, {.tree = {TreeKind::flat, sent.size()}});
   world.loop.step_some(20);
   const std::int64_t posted_ns = world.loop.now_ns();
   const Request send = world.at[0]->isend(Rank{3}, Tag{2}, urgent, {.priority = 10});
@@ -1037,7 +1041,7 @@ TEST(Mcast, TheFirstPacketOfAWholeStrandIsCutOverTcp) {
   std::vector<Request> receives;
   for (std::uint32_t r = 1; r < 3; ++r) receives.push_back(at[r]->irecv(Rank{0}, Tag{1}, got[r]));
   const Recipient recipients[] = {{Rank{1}, 0}, {Rank{2}, 0}};
-  at[0]->wait(at[0]->mcast(recipients, Tag{1}, sent, {.tree = TreeKind::flat, .segment_bytes = sent.size()}));
+  at[0]->wait(at[0]->mcast(recipients, Tag{1}, sent, {.tree = {TreeKind::flat, sent.size()}}));
   for (std::uint32_t r = 1; r < 3; ++r) {
     EXPECT_EQ(at[r]->wait(receives[r - 1]).ending, Ending::done);
     EXPECT_EQ(got[r], sent);
@@ -1052,6 +1056,49 @@ TEST(Mcast, ABinomialTreeTakesItsDepth) {
     EXPECT_NEAR(at[0], 1, 0.3);
     EXPECT_NEAR(*std::max_element(at.begin(), at.end()), 3, 0.6);
   }
+}
+
+TEST(Mcast, RecipientsAreServedByPriorityOrAsTheyWereGiven) {
+  TreeOptions tree(TreeKind::flat);
+  const std::vector<double> by_priority = arrivals(tree, false, 1);
+  EXPECT_TRUE(std::ranges::is_sorted(by_priority, std::greater()));
+  tree.by_priority = false;
+  const std::vector<double> as_given = arrivals(tree, false, 1);
+  EXPECT_TRUE(std::ranges::is_sorted(as_given));
+}
+
+TEST(Mcast, WholeSegmentsAreStoredBeforeTheyAreForwarded) {
+  const std::vector<double> whole = arrivals({TreeKind::chain, std::size_t{1} << 30}, false);
+  for (std::size_t i = 0; i < whole.size(); ++i) EXPECT_NEAR(whole[i], static_cast<double>(i) + 1, 0.3);
+  EXPECT_LT(arrivals({TreeKind::chain, 8192}, false).back(), 2);
+}
+
+TEST(Mcast, ADelegateServesByTheTreeBelowIt) {
+  TreeOptions tree(TreeKind::delegate, std::size_t{1} << 30);
+  tree.below = TreeKind::chain;
+  EXPECT_EQ(arrivals(tree, false), arrivals({TreeKind::chain, std::size_t{1} << 30}, false));
+  tree.below = TreeKind::flat;
+  EXPECT_NEAR(arrivals(tree, false).back(), 7, 0.5);
+}
+
+TEST(Mcast, TwoGroupsTakeTheirTreesAndTheirSize) {
+  TreeOptions tree(TreeKind::two_groups, std::size_t{1} << 30);
+  tree.above = TreeKind::chain, tree.below = TreeKind::chain, tree.first_group = 2;
+  // The root sends to the first one of each, one after the other.
+  const std::vector<double> chains = arrivals(tree, false);
+  for (const auto& [rank, at] : {std::pair(0, 1), {1, 2}, {2, 2}, {3, 3}, {6, 6}})
+    EXPECT_NEAR(chains[static_cast<std::size_t>(rank)], at, 0.5) << rank;
+  tree.first_group = 3;
+  EXPECT_NEAR(arrivals(tree, false)[2], 3, 0.5);
+}
+
+/// Where all have one priority, no order is broken by a tree that breaks orders.
+TEST(Mcast, OrderedIsAsFastAsAutomaticWherePrioritiesAreEqual) {
+  const auto all_at = [](TreeKind tree, int priority_by_rank) {
+    return arrivals(tree, false, priority_by_rank, 39, 50'000);
+  };
+  EXPECT_EQ(all_at(TreeKind::ordered, 0), all_at(TreeKind::automatic, 0));
+  EXPECT_NE(all_at(TreeKind::ordered, -1), all_at(TreeKind::automatic, -1));
 }
 
 TEST(Mcast, WithoutRecipientsItIsDoneAtOnce) {
@@ -1080,7 +1127,7 @@ TEST(Mcast, NodeWithoutRoomDeclinesAndItsChildrenAreServed) {
   const Bytes sent = pattern(2000000, 1);
   std::vector<Recipient> recipients;
   for (std::uint32_t r = 1; r < 6; ++r) recipients.push_back({Rank{r}, -static_cast<int>(r)});
-  const Request mcast = world.at[0]->mcast(recipients, Tag{1}, sent, {.tree = TreeKind::chain, .segment_bytes = 16384});
+  const Request mcast = world.at[0]->mcast(recipients, Tag{1}, sent, {.tree = {TreeKind::chain, 16384}});
   Bytes got(sent.size());
   EXPECT_EQ(world.at[5]->wait(world.at[5]->irecv(Rank{0}, Tag{1}, got)).ending, Ending::done);
   EXPECT_EQ(got, sent);
@@ -1104,7 +1151,7 @@ TEST(Mcast, DeadInteriorNodeHangsNobody) {
       receives[r] = world.at[r]->irecv(Rank{0}, Tag{1}, got[r]);
     }
     const TreeKind tree = seed % 3 == 0 ? TreeKind::chain : seed % 3 == 1 ? TreeKind::binomial : TreeKind::two_tree;
-    const Request mcast = world.at[0]->mcast(recipients, Tag{1}, sent, {.tree = tree, .segment_bytes = 8192});
+    const Request mcast = world.at[0]->mcast(recipients, Tag{1}, sent, {.tree = {tree, 8192}});
     world.loop.step_some(100);
     const Rank dead{static_cast<std::uint32_t>(1 + seed % 4)};
     world.network->kill(dead);
@@ -1134,7 +1181,7 @@ TEST(Mcast, TwoDeathsHangNobody) {
       receives[r] = world.at[r]->irecv(Rank{0}, Tag{1}, got[r]);
     }
     const TreeKind tree = seed % 3 == 0 ? TreeKind::chain : seed % 3 == 1 ? TreeKind::binomial : TreeKind::two_tree;
-    const Request mcast = world.at[0]->mcast(recipients, Tag{1}, sent, {.tree = tree, .segment_bytes = 8192});
+    const Request mcast = world.at[0]->mcast(recipients, Tag{1}, sent, {.tree = {tree, 8192}});
     world.loop.step_some(static_cast<unsigned>(50 + seed % 97));
     const bool of_root = seed % 8 >= 4;
     const Rank first{of_root ? 0 : static_cast<std::uint32_t>(1 + seed % 4)},
@@ -1196,7 +1243,7 @@ TEST(Mcast, ReceiversThatNeverSpokeToTheRootHearOfItsDeath) {
     std::vector<Request> receives(10);
     for (std::uint32_t r = 1; r < 10; ++r) recipients.push_back({Rank{r}, -static_cast<int>(r)});
     const TreeKind tree = seed % 3 == 0 ? TreeKind::chain : seed % 3 == 1 ? TreeKind::binary : TreeKind::two_tree;
-    const Request mcast = world.at[0]->mcast(recipients, Tag{1}, sent, {.tree = tree, .segment_bytes = 8192});
+    const Request mcast = world.at[0]->mcast(recipients, Tag{1}, sent, {.tree = {tree, 8192}});
     const auto receive_where_it_is = [&] {
       for (std::uint32_t r = 1; r < 10; ++r) {
         if (receives[r].valid() || !world.at[r]->probe(Rank{0}, Tag{1})) continue;

@@ -10,7 +10,7 @@ namespace tandem::dist {
 
 struct TransferOptions {
   bool broadcasts = true;                           ///< false: each recipient gets a plain message
-  comm::TreeKind tree = comm::TreeKind::automatic;
+  comm::TreeOptions tree = comm::TreeKind::ordered;
   std::int64_t hold_ns = 0;                         ///< time for which a broadcast waits for late recipients
   bool announce = true;  ///< workers announce a message to the endpoint when its writer begins
   bool incoming = true;                             ///< the endpoint announces arriving messages to the scheduler

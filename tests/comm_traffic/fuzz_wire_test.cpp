@@ -298,7 +298,7 @@ class LyingWorld {
         std::vector<Recipient> all;
         for (std::uint32_t rank = 0; rank < kRanks; ++rank) all.push_back({Rank{rank}, static_cast<int>(below(3))});
         const auto tree = static_cast<TreeKind>(below(tree_kind_count));
-        Held(engines_[from]->mcast(all, tag, buffers_.back(), {.channel = kMixed, .tree = tree, .segment_bytes = 512}));
+        Held(engines_[from]->mcast(all, tag, buffers_.back(), {.channel = kMixed, .tree = {tree, 512}}));
         return;
       }
       default: {

@@ -2,6 +2,7 @@
 #include "runner.hpp"
 
 #include <algorithm>
+#include <array>
 #include <set>
 #include <span>
 #include <utility>
@@ -192,10 +193,19 @@ void Runner::post(std::size_t message_index) {
   }
   std::vector<comm::Recipient> recipients;
   for (const Delivery& delivery : message.to) recipients.push_back({Rank{delivery.rank}, delivery.priority});
+  comm::TreeOptions tree(message.tree, below(3) == 0 ? 512U << below(6) : 0);
+  if (below(4) == 0) {
+    using enum comm::TreeKind;
+    constexpr std::array parts{flat, chain, binary, kary, binomial, knomial};
+    tree.arity = 2 + static_cast<unsigned>(below(4));
+    tree.above = parts[below(parts.size())];
+    tree.below = parts[below(parts.size())];
+    tree.first_group = static_cast<std::uint32_t>(below(4));
+    tree.by_priority = below(2) == 0;
+  }
   sends_[message_index] = endpoint.mcast(recipients, Tag{message.tag}, contents_[message_index],
                                          {.channel = channel,
-                                          .tree = message.tree,
-                                          .segment_bytes = below(3) == 0 ? 512u << below(6) : 0,
+                                          .tree = tree,
                                           .hold_ns = below(4) == 0 ? static_cast<std::int64_t>(below(200'000)) : 0,
                                           .header = header});
 }

@@ -60,7 +60,7 @@ std::vector<dist::FlowStatistics> count_cholesky(std::uint32_t ranks, std::size_
   return counts;
 }
 
-/// A. Swartvagher's report of 2019, annex A.2: with one tile per rank, numbered by columns, rank n with tile (i, j), i
+/// P. Swartvagher's report of 2019, annex A.2: with one tile per rank, numbered by columns, rank n with tile (i, j), i
 /// >= j, sends one broadcast to N - j - 1 recipients.
 TEST(DistCounts, OneTilePerRankSendsOneBroadcastPerTile) {
   for (const std::uint32_t order : {1U, 2U, 3U, 4U, 5U}) {

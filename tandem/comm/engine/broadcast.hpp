@@ -40,18 +40,17 @@ struct PlannedTree {
   const void* planner = nullptr;      ///< the planner that filled it; null: none yet
   std::vector<Recipient> given;       ///< as the user gave them
   std::vector<Recipient> sorted;      ///< `given` in the order of `Broadcast::recipients`
+  bool sorted_by_priority = true;     ///< that order is theirs
 
   // What the tree is for:
   std::vector<Recipient> recipients;  ///< that the tree serves; empty: there is no tree yet
   std::uint64_t bytes = 0;
-  TreeKind kind = TreeKind::automatic;
-  unsigned arity = 0;
-  std::size_t segment_wanted = 0;
+  TreeOptions wanted;
   NetworkCosts costs;
   bool one_machine = false;           ///< one of the costs, and as lasting as the recipients
 
   // The tree:
-  TreeKind chosen = TreeKind::automatic;  ///< `kind`, or what was found to be best
+  TreeKind chosen = TreeKind::automatic;  ///< what was wanted, or what was found to be best
   unsigned strand_count = 0;
   std::size_t segment_bytes = 0;      ///< 0: strands go whole
   std::array<Way, 2> ways;            ///< one per strand
@@ -160,11 +159,9 @@ struct Broadcast {
 
   // The root's:
   McastCore* request = nullptr;          ///< until it is released
-  std::vector<Recipient> recipients;     ///< highest priority first
+  std::vector<Recipient> recipients;     ///< in the order in which they are served
   std::set<std::uint32_t> plainly;       ///< ranks that are served by plain sends
-  TreeKind tree = TreeKind::automatic;
-  unsigned arity = 0;
-  std::size_t segment_wanted = 0;
+  TreeOptions tree;
   std::shared_ptr<BroadcastPlan> plan;   ///< until it starts; null: none
   bool cancelled = false;
   bool started = false;

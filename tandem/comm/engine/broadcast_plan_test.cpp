@@ -145,10 +145,14 @@ TEST(BroadcastPlan, WhatIsNotAlikeIsChosenAnew) {
   expect_anew("and back", 1000);
   options.tree = TreeKind::kary;
   expect_anew("another tree", 1000);
-  options.arity = 3;
+  options.tree.arity = 3;
   expect_anew("another arity", 1000);
-  options.segment_bytes = 100;
+  options.tree.segment_bytes = 100;
   expect_anew("other segments", 1000);
+  options.tree.by_priority = false;
+  expect_anew("another order", 1000);
+  options.tree.by_priority = true;
+  expect_anew("and back, too", 1000);
   all[3].priority = 7;
   expect_anew("another priority", 1000);
   all.erase(all.begin() + 4);

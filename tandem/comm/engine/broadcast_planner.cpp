@@ -37,7 +37,8 @@ BroadcastPlanner::BroadcastPlanner(EngineParts& parts)
       peers_(parts.peers),
       incoming_(parts.incoming) {}
 
-/// Keeps the recipients sorted: highest priority first, then in the order in which they came. One rank counts once.
+/// Keeps the recipients sorted: highest priority first, unless they are served as they came, then in the order in which
+/// they came. One rank counts once.
 bool BroadcastPlanner::insert_recipient(Broadcast& broadcast, Recipient recipient) {
   TANDEM_ASSERT(recipient.rank.value() < context_.size);
   if (recipient.rank == context_.rank) return false;
@@ -51,14 +52,16 @@ bool BroadcastPlanner::insert_recipient(Broadcast& broadcast, Recipient recipien
   }
   const auto place =
       std::find_if(list.begin(), list.end(),
-                   [&](const Recipient& other) { return other.priority < recipient.priority; });
+                   [&](const Recipient& other) {
+                     return broadcast.tree.by_priority && other.priority < recipient.priority;
+                   });
   list.insert(place, recipient);
   return fresh;
 }
 
 /// The result of inserting all by `insert_recipient`: of each rank the first entry with its highest priority, ordered
-/// by priority, then by entry.
-std::vector<Recipient> BroadcastPlanner::sorted(std::span<const Recipient> given) const {
+/// by priority, unless they are served as they came, then by entry.
+std::vector<Recipient> BroadcastPlanner::sorted(std::span<const Recipient> given, bool by_priority) const {
   std::vector<std::size_t> entries;  // indices of the entries that count
   std::unordered_map<std::uint32_t, std::size_t> places;  // index in `entries` by rank
   for (std::size_t i = 0; i < given.size(); ++i) {
@@ -69,7 +72,7 @@ std::vector<Recipient> BroadcastPlanner::sorted(std::span<const Recipient> given
     else if (given[entries[place->second]].priority < given[i].priority) entries[place->second] = i;
   }
   std::ranges::sort(entries, [&](std::size_t a, std::size_t b) {
-    return given[a].priority != given[b].priority ? given[a].priority > given[b].priority : a < b;
+    return by_priority && given[a].priority != given[b].priority ? given[a].priority > given[b].priority : a < b;
   });
   std::vector<Recipient> recipients;
   for (const std::size_t entry : entries) recipients.push_back(given[entry]);
@@ -82,23 +85,23 @@ void BroadcastPlanner::sort_recipients(Broadcast& broadcast, std::span<const Rec
   if (plan != nullptr) {
     TANDEM_ASSERT(plan->planner == nullptr || plan->planner == this);
     plan->planner = this;
-    if (are_alike(plan->given, given)) {
+    if (are_alike(plan->given, given) && plan->sorted_by_priority == broadcast.tree.by_priority) {
       broadcast.recipients = plan->sorted;
       return;
     }
   }
-  broadcast.recipients = sorted(given);
+  broadcast.recipients = sorted(given, broadcast.tree.by_priority);
   if (plan == nullptr) return;
   plan->given.assign(given.begin(), given.end());
   plan->sorted = broadcast.recipients;
+  plan->sorted_by_priority = broadcast.tree.by_priority;
 }
 
 /// The tree that the broadcast's plan has, if it is still the right one; else the one that is chosen now.
 const PlannedTree& BroadcastPlanner::planned(Broadcast& broadcast, std::span<const RouteRecipient> recipients) {
   const std::shared_ptr<BroadcastPlan> shared = std::exchange(broadcast.plan, nullptr);
   PlannedTree& plan = shared != nullptr ? *shared->tree_ : broadcasts_.unplanned;
-  if (shared != nullptr && plan.bytes == broadcast.bytes && plan.kind == broadcast.tree &&
-      plan.arity == broadcast.arity && plan.segment_wanted == broadcast.segment_wanted &&
+  if (shared != nullptr && plan.bytes == broadcast.bytes && plan.wanted == broadcast.tree &&
       are_alike(plan.recipients, recipients) && plan.costs == costs_for(broadcast, recipients, plan.one_machine)) {
     ++statistics_.plans_reused;
     return plan;
@@ -108,15 +111,13 @@ const PlannedTree& BroadcastPlanner::planned(Broadcast& broadcast, std::span<con
   make_plan(broadcast, recipients, plan);
   if (shared == nullptr) return plan;
   plan.bytes = broadcast.bytes;
-  plan.kind = broadcast.tree;
-  plan.arity = broadcast.arity;
-  plan.segment_wanted = broadcast.segment_wanted;
+  plan.wanted = broadcast.tree;
   plan.recipients.clear();
   for (const RouteRecipient& recipient : recipients) plan.recipients.push_back({recipient.rank, recipient.priority});
   return plan;
 }
 
-/// Builds the tree over the recipients, sorted by priority.
+/// Builds the tree over the recipients, in the order in which they are served.
 void BroadcastPlanner::make_plan(const Broadcast& broadcast, std::span<const RouteRecipient> recipients,
                                  PlannedTree& plan) {
   const TreeChoice choice = choose_tree(broadcast, recipients, plan.costs);
@@ -179,31 +180,35 @@ TreeChoice BroadcastPlanner::choose_tree(const Broadcast& broadcast, std::span<c
     // With one host alone there is nothing to group.
     if (!shared || one_host) hosts_.clear();
   }
+  const TreeOptions& wanted = broadcast.tree;
+  const auto differs = std::ranges::adjacent_find(recipients, std::not_equal_to(), &RouteRecipient::priority);
+  const bool order_matters = differs != recipients.end();
   BroadcastLoad load{.recipients = static_cast<std::uint32_t>(std::min(recipients.size(), kMostPerRoute)),
                      .bytes = broadcast.bytes,
-                     .ordered = broadcast.tree == TreeKind::ordered};
+                     .ordered = wanted.kind == TreeKind::ordered && order_matters};
   if (peers_.any_backlogged()) {
     for (const auto& [rank, peer] : peers_.all()) load.queued_bytes += peer->queue.pending_bytes();
   }
   broadcasts_.chooser.set_costs(costs);
   TreeChoice choice;
-  TreeShape shape{.kind = broadcast.tree};
-  if (broadcast.tree == TreeKind::automatic || broadcast.tree == TreeKind::ordered) {
+  if (wanted.kind == TreeKind::automatic || wanted.kind == TreeKind::ordered) {
     choice = broadcasts_.chooser.choose(load);
   } else {
-    if (broadcast.tree == TreeKind::kary || broadcast.tree == TreeKind::knomial)
-      shape.fanout = std::max(2u, broadcast.arity > 0 ? broadcast.arity : 4u);
-    if (broadcast.tree == TreeKind::two_groups) {
-      choice.shape = shape;
-      choice.segment_bytes = 65536;
+    TreeShape shape{.kind = wanted.kind,
+                    .fanout = std::max(2U, wanted.arity > 0 ? wanted.arity : 4U),
+                    .above = wanted.above,
+                    .below = wanted.below,
+                    .first_group = wanted.first_group};
+    if (wanted.kind == TreeKind::two_groups) {
       std::vector<std::int32_t> priorities;
       for (const RouteRecipient& recipient : recipients) priorities.push_back(recipient.priority);
-      choice.shape.first_group = largest_gap(priorities);
+      if (shape.first_group == 0) shape.first_group = largest_gap(priorities);
+      choice = {.shape = shape, .segment_bytes = 65536};
     } else {
       choice = broadcasts_.chooser.cut(load, shape);
     }
   }
-  if (broadcast.segment_wanted > 0) choice.segment_bytes = broadcast.segment_wanted;
+  if (wanted.segment_bytes > 0) choice.segment_bytes = wanted.segment_bytes;
   context_.log->debug(
       "broadcast {} of {} bytes to {}: {}, segments of {} bytes, {:.2f} ms predicted with {:.1f} us latency, {:.4f} "
       "bytes/ns, "

@@ -22,7 +22,7 @@ class BroadcastPlanner {
   bool insert_recipient(Broadcast& broadcast, Recipient recipient);
 
  private:
-  std::vector<Recipient> sorted(std::span<const Recipient> given) const;
+  std::vector<Recipient> sorted(std::span<const Recipient> given, bool by_priority) const;
   void make_plan(const Broadcast& broadcast, std::span<const RouteRecipient> recipients, PlannedTree& plan);
   TreeChoice choose_tree(const Broadcast& broadcast, std::span<const RouteRecipient> recipients,
                          const NetworkCosts& costs);

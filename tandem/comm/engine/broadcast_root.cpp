@@ -55,8 +55,6 @@ RequestCore* BroadcastRoot::mcast(std::span<const Recipient> recipients, Tag tag
   broadcast.header.assign(options.header.begin(), options.header.end());
   broadcast.request = core;
   broadcast.tree = options.tree;
-  broadcast.arity = options.arity;
-  broadcast.segment_wanted = options.segment_bytes;
   broadcast.start_at_ns = context_.now() + options.hold_ns;
   core->broadcast = &broadcast;
   broadcast.plan = options.plan;

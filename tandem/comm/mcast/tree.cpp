@@ -55,6 +55,8 @@ void append_plain(std::vector<std::uint32_t>& parent, std::uint32_t root, TreeKi
 
 std::string_view tree_name(TreeKind kind) noexcept { return names[static_cast<std::size_t>(kind)]; }
 
+std::span<const std::string_view> tree_names() noexcept { return names; }
+
 std::optional<TreeKind> tree_kind(std::string_view name) noexcept {
   const auto found = std::find(names.begin(), names.end(), name);
   if (found == names.end()) return std::nullopt;
