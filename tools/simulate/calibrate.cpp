@@ -73,9 +73,10 @@ class Calibration {
       core_of_each_rank_ += fmt::format("{}{}", core_of_each_rank_.empty() ? "" : ";", core.pus.front());
     }
     cores_ = static_cast<unsigned>(plan_workers(topology.value(), base::cpu_quota(), config_).size());
+    // The platform is written once more, with what simulations on it were off by.
     for (const auto& step : {&Calibration::make_folder, &Calibration::measure_machine, &Calibration::measure_costs,
                              &Calibration::measure_messages, &Calibration::run_program_alone_and_beside,
-                             &Calibration::write_platform, &Calibration::compare})
+                             &Calibration::write_platform, &Calibration::compare, &Calibration::write_platform})
       if (const auto done = (this->*step)(); !done.ok()) return done.error();
     if (arguments_.json)
       print_json(topology.value());
@@ -185,11 +186,19 @@ class Calibration {
     return degrees == 0 ? 0 : std::sqrt(squares / static_cast<double>(degrees));
   }
 
+  /// What simulations of the runs were off by, relative: root of the mean square. 0: there are none yet.
+  double model_error() const {
+    double squares = 0;
+    for (const auto& [cores, runs] : compared_)
+      if (runs.simulated_s > 0) squares += std::pow(runs.simulated_s / median(runs.real) - 1, 2);
+    return std::sqrt(squares / static_cast<double>(compared_.size()));
+  }
+
   Result<void> write_platform() {
     auto file = OutFile::create(platform_file());
     if (!file.ok()) return file.error();
-    const double spread = run_spread();
-    if (spread == 0) missing_.emplace_back("how much runs differ: --runs 2 or more");
+    // A run to predict is as far from a simulation as these were: by how they differ, and by what is not modelled.
+    const double spread = std::hypot(run_spread(), model_error());
     const sim::Platform assumed;
     file.value().print("# Written by `tandem calibrate` on this machine.\n");
     file.value().print("machine = \"node.toml\"\nmodels = \"models\"\ncores = {}\n", cores_);
@@ -205,6 +214,7 @@ class Calibration {
 
   /// Simulates the runs that were made.
   Result<void> compare() {
+    if (run_spread() == 0) missing_.emplace_back("how much runs differ: --runs 2 or more");
     for (auto& [cores, runs] : compared_) {
       print_note("calibrate: simulation with {}\n", counted(cores, "worker"));
       std::vector<std::string> words = {"simulate",
@@ -226,9 +236,9 @@ class Calibration {
   void print_table() const {
     fmt::print(
         "{}: submission {} ns, a task {} ns, a wake-up {:.1f} us; a packet {:.0f} ns, copies {:.1f} GB/s; runs "
-        "differ by {:.1f} %\n\n",
+        "differ by {:.1f} %, simulations from them by {:.1f} %\n\n",
         platform_file().string(), costs_.submit_ns, costs_.task_ns, static_cast<double>(costs_.wake_ns) * 1e-3,
-        messages_.packet_ns, messages_.copy_bytes_per_ns, 100 * run_spread());
+        messages_.packet_ns, messages_.copy_bytes_per_ns, 100 * run_spread(), 100 * model_error());
     fmt::print("{:>7}  {:>10}  {:>12}  {:>7}\n", "workers", "real s", "simulated s", "error %");
     for (const auto& [cores, runs] : compared_) {
       const double real = median(runs.real);
@@ -254,6 +264,7 @@ class Calibration {
                      {"packet_ns", messages_.packet_ns},
                      {"copy_bytes_per_ns", messages_.copy_bytes_per_ns},
                      {"run_spread", run_spread()},
+                     {"model_error", model_error()},
                      {"missing", missing_}};
       all.push_back(std::move(one));
     }
