@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <optional>
 #include <sstream>
@@ -29,6 +31,11 @@ std::optional<fs::path> package_folder() {
                                  fs::path(TANDEM_SOURCE_PYTHON)})
     if (!folder.empty() && fs::is_regular_file(folder / "__main__.py", error)) return folder;
   return std::nullopt;
+}
+
+base::Error no_package() {
+  return {base::ErrorCode::unsupported,
+          "the Python package that comes with Tandem is neither installed nor in " TANDEM_SOURCE_PYTHON};
 }
 
 /// All programs with that name, in the order of PATH.
@@ -65,12 +72,31 @@ base::Result<std::vector<fs::path>> find_pythons(const std::string& chosen, cons
 
 }  // namespace
 
+base::Error become_python(const std::string& python, const std::string& name, const std::vector<std::string>& arguments,
+                          const std::string& modules) {
+  const auto package = package_folder();
+  if (!package) return no_package();
+  const auto programs = find_pythons(python, *package);
+  if (!programs) return programs.error();
+  const auto has_modules = [&](const fs::path& program) {
+    return run_program({.file = program, .arguments = {"-c", "import " + modules}, .environment = {}},
+                       std::chrono::minutes(1))
+        .ok();
+  };
+  const auto found = std::ranges::find_if(programs.value(), has_modules);
+  std::vector<std::string> words{found == programs.value().end() ? programs.value().front() : *found, *package, name};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  ::execv(argv.front(), argv.data());
+  return base::Error{base::ErrorCode::io, words.front() + ": " + std::strerror(errno)};
+}
+
 base::Result<std::string> run_python(const std::string& python, const std::string& name,
                                      const std::vector<std::string>& arguments) {
   const auto package = package_folder();
-  if (!package)
-    return base::Error{base::ErrorCode::unsupported,
-                       "the Python package that comes with Tandem is neither installed nor in " TANDEM_SOURCE_PYTHON};
+  if (!package) return no_package();
   const auto programs = find_pythons(python, *package);
   if (!programs) return programs.error();
   std::optional<base::Error> first;  // the failure of the best one

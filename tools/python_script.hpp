@@ -16,4 +16,9 @@ namespace tandem::tools {
 base::Result<std::string> run_python(const std::string& python, const std::string& name,
                                      const std::vector<std::string>& arguments);
 
+/// Replaces this process by that program, so that what it prints is seen at once: by the first of these Pythons that
+/// has the modules, else by the first one. Returns only with an error, as `run_python` does.
+base::Error become_python(const std::string& python, const std::string& name, const std::vector<std::string>& arguments,
+                          const std::string& modules);
+
 }  // namespace tandem::tools

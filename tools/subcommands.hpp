@@ -46,6 +46,7 @@ void add_calibrate(Subcommand app, ToolContext& context);
 void add_config(Subcommand app, ToolContext& context);
 void add_contention(Subcommand app, ToolContext& context);
 void add_doctor(Subcommand app, ToolContext& context);
+void add_experiment(Subcommand app, ToolContext& context);
 void add_linalg(Subcommand app, ToolContext& context);
 void add_machine(Subcommand app, ToolContext& context);
 void add_models(Subcommand app, ToolContext& context);

@@ -9,6 +9,7 @@ void add_all(Subcommand app, ToolContext& context) {
   add_config(app, context);
   add_contention(app, context);
   add_doctor(app, context);
+  add_experiment(app, context);
   add_linalg(app, context);
   add_machine(app, context);
   add_models(app, context);

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, Optional
 
+from .experiments.command import add_experiments
 from .plots._report.names import NAMES, SHOWN
 
 FORMATS = ("pdf", "svg", "png")
@@ -187,6 +188,7 @@ def main(words: Optional[Sequence[str]] = None) -> None:
     add_report(commands)
     add_contention(commands)
     add_tables(commands)
+    add_experiments(commands)
     arguments = parser.parse_args(words)
     try:
         arguments.run(arguments)
