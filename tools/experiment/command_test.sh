@@ -8,20 +8,22 @@ tandem=$1 sources=$2
 source "$(dirname "$0")/../command_test_support.sh" || exit 1
 unset "${!TANDEM_@}"
 export XDG_CACHE_HOME=$folder/cache
-python3 -c 'import tomllib, matplotlib, numpy' 2> /dev/null || { echo "skipped: no Python from 3.11 on with matplotlib"; exit 0; }
+has_modules() { "$1" -c 'import tomllib, matplotlib, numpy' 2> /dev/null; }
+has_modules python3 || has_modules /usr/bin/python3 || { echo "skipped: no Python from 3.11 on with matplotlib"; exit 0; }
 
 # --- all of them run
 tandem_ends 0 experiment --list
 names=$(cut -d' ' -f1 out)
 (($(wc -l < out) == $(find "$sources/experiments" -name experiment.toml | wc -l))) || fail "--list lacks some"
 tandem_ends 0 experiment --all --smoke --archive all.tar.gz
+tar -tzf all.tar.gz > packed
 for name in $names; do
   holds experiment-results/index.html "<h2 id='$name'>"
   [[ -s experiment-results/$name/smoke.svg ]] || fail "$name has no picture"
-  tar -tzf all.tar.gz | grep -q "^$name/definition/experiment.toml" || fail "$name is not in the archive"
+  holds packed "^$name/definition/experiment.toml"
 done
 holds experiment-results/index.html '<svg'
-tar -tzf all.tar.gz | grep -q '^platforms/.*\.toml' || fail "the archive lacks platforms"
+holds packed '^platforms/.*\.toml'
 
 # --- results are kept, and a published number changes the sentence without another run
 mkdir mine
@@ -52,6 +54,84 @@ kept = json.loads(open("kept/again/points.jsonl").readline())["value"]
 printed = json.JSONDecoder().raw_decode(open("out").read())[0]["results"][0]["value"]
 raise SystemExit(abs(kept - printed) > 1e-9 * abs(printed))
 END
+
+# --- comparisons, of results that are there already
+mkdir -p mine/kinds given/kinds
+cat > mine/kinds/experiment.toml << 'END'
+title = "All kinds"
+source = "nowhere"
+question = "?"
+setup = "?"
+simulated = "?"
+command = "linalg {a} {b} {guess}"
+unit = "TFlop/s"
+scale = 2
+across = "a"
+[assumed]
+guess = 10
+[smoke]
+a = [1, 2, 4]
+b = ["x", "y"]
+[quick]
+a = [1, 2, 4]
+b = ["x", "y"]
+[whole]
+a = [1, 2, 4]
+b = ["x", "y"]
+[[published]]
+a = 2
+b = "x"
+value = 50
+[[comparison]]
+text = "most"
+places = [{ b = "x" }, { b = "y" }]
+over = "most"
+published = 8
+[[comparison]]
+text = "opposite"
+places = [{ b = "y" }, { b = "x" }]
+published = 1.5
+[[comparison]]
+text = "directed"
+places = [{ b = "x" }, { b = "y" }]
+over = "least"
+published = "above 1"
+[[comparison]]
+text = "reached"
+places = [{ b = "x" }]
+rivals = [{ b = "x" }, { b = "y" }]
+over = "least"
+least = 0.9
+[[comparison]]
+text = "sorted"
+places = [{ b = "x" }, { b = "y" }]
+[[comparison]]
+text = "at its best"
+axis = "a"
+published = [1, 2]
+at = { b = "x" }
+END
+version=$("$tandem" --version)
+python3 - "$version" << 'END'
+import json, sys
+values = {("1", "x"): 10, ("2", "x"): 40, ("4", "x"): 30, ("1", "y"): 10, ("2", "y"): 10, ("4", "y"): 10}
+with open("given/kinds/points.jsonl", "w") as file:
+    for guess in (7, 10, 13):  # with fewer of what is assumed, x is as good as y
+        for (a, b), value in values.items():
+            file.write(json.dumps({"words": ["linalg", a, b, str(guess)], "value": 10 if guess == 7 else value, "version": sys.argv[1]}) + "\n")
+END
+tandem_ends 0 experiment kinds --from mine --folder given
+holds out '^most +4 +8 +agrees$'
+holds out '^opposite +0.333 +1.5 +differs$'
+holds out '^directed +1 +above 1 +differs$'
+holds out '^reached +1 +at least 0.9 +agrees$'
+holds out '^sorted +x > y +x > y +agrees$'
+holds out '^at its best +2 +1 to 2 +agrees$'
+holds out '^2  x +80$'
+holds out '^4 of 6 comparisons agree .*not: opposite; directed. Ratios are 0.22 to 0.5 times the published ones .*otherwise .* most \(guess x 0.7\)'
+sed -i 's/^\[4, 2\]//; s/"x", "y"\]$/"x", "z"]/' mine/kinds/experiment.toml
+tandem_ends 1 experiment kinds --from mine --folder given
+holds err "comparison 'most'"
 
 # --- what is wrong is named
 tandem_ends 1 experiment

@@ -66,7 +66,8 @@ def run(arguments: argparse.Namespace) -> None:
             print(table(reports[-1]))
     _write_page(arguments, reports, version)
     if arguments.json:
-        print(json.dumps({"command": "experiment", "version": version, "size": arguments.size, "experiments": [_as_json(one) for one in reports]}, indent=1))
+        everything = {"command": "experiment", "version": version, "size": arguments.size, "experiments": [_as_json(one) for one in reports]}
+        print(json.dumps(everything, indent=1))
     missing = [f"{one.experiment.name}: {one.missing}" for one in reports if one.missing]
     if missing:
         sys.exit("experiment: " + "; ".join(missing))

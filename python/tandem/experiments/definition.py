@@ -172,6 +172,7 @@ class _Reader:
             kind, right = "order", len(places) > 1
         right = right and all(value in grid[name] for place in (*places, *rivals, at) for name, value in place.items())
         if not right or one:
-            raise self.wrong(f"comparison '{text}': two places of the grid [whole], or one and its rivals, and a published ratio ('above 1', 'below 1') or the least one, places from the best to the worst, or an axis "
-                             "with the least and the greatest value that were published as the best")
+            raise self.wrong(f"comparison '{text}': two places of the grid [whole], or one and its rivals, and a published ratio "
+                             "('above 1', 'below 1') or the least one; or places from the best to the worst; or an axis with the "
+                             "least and the greatest value that were the best")
         return Comparison(text, kind, places, at, over, axis, numbers, direction, least, rivals)

@@ -92,7 +92,8 @@ def _draw(axes: Any, report: Report, panel: Any) -> None:
         hollow = [(positions[place[across]], value) for place, value in experiment.published
                   if _name(place, varying) == name and place.get(across) in positions and place.get(experiment.panels) in (None, panel)]
         if hollow:
-            axes.plot(*zip(*sorted(hollow)), color=colour, marker=mark, markersize=10, fillstyle="none", linestyle="none", label=f"{name}, published")
+            axes.plot(*zip(*sorted(hollow)), color=colour, marker=mark, markersize=10, fillstyle="none", linestyle="none",
+                      label=f"{name}, published")
     if numbers and min(positions.values()) > 0 and max(positions.values()) > 8 * min(positions.values()):
         axes.set_xscale("log", base=2)
     if not numbers or len(positions) <= 10:
@@ -114,8 +115,8 @@ def page(reports: Sequence[Report], about: Mapping[str, str]) -> str:
              "<p>" + "; ".join(f"{html.escape(name)}: {html.escape(text)}" for name, text in about.items()) + "</p>"]
     if len(reports) > 1:
         parts.append("<table><tr><th>experiment<th>source<th>what it gives</tr>")
-        parts += [f"<tr><td><a href='#{html.escape(one.experiment.name)}'>{html.escape(one.experiment.title)}</a><td>{html.escape(one.experiment.source)}"
-                  f"<td>{html.escape(one.sentence)}</tr>" for one in reports]
+        parts += [f"<tr><td><a href='#{html.escape(one.experiment.name)}'>{html.escape(one.experiment.title)}</a>"
+                  f"<td>{html.escape(one.experiment.source)}<td>{html.escape(one.sentence)}</tr>" for one in reports]
         parts.append("</table>")
     return "\n".join([*parts, *(_section(one) for one in reports)]) + "\n"
 
@@ -131,8 +132,10 @@ def _section(report: Report) -> str:
     points = "<tr>" + "".join(f"<th>{html.escape(cell)}" for cell in head) + "</tr>"
     points += "".join("<tr>" + "".join(f"<td class=n>{html.escape(cell)}" for cell in row) + "</tr>" for row in rows)
     missing = f"<p>Not whole: {html.escape(report.missing)}.</p>" if report.missing else ""
-    return "\n".join([f"<h2 id='{html.escape(experiment.name)}'>{html.escape(experiment.title)}</h2>", f"<p>{html.escape(experiment.source)}; {report.size}</p>",
+    command = f"<p><code>tandem {html.escape(' '.join(experiment.command))}</code></p>"
+    return "\n".join([f"<h2 id='{html.escape(experiment.name)}'>{html.escape(experiment.title)}</h2>",
+                      f"<p>{html.escape(experiment.source)}; {report.size}</p>",
                       f"<p class=verdict>{html.escape(report.sentence)}</p>", missing, picture(report) if report.results else "",
                       *(f"<p><b>{name}.</b> {html.escape(text)}</p>" for name, text in facts),
                       f"<table><tr><th>comparison<th>here<th>published<th></tr>{outcomes}</table>",
-                      f"<details><summary>All points</summary><table>{points}</table><p><code>tandem {html.escape(' '.join(experiment.command))}</code></p></details>"])
+                      f"<details><summary>All points</summary><table>{points}</table>{command}</details>"])

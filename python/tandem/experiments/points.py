@@ -49,7 +49,8 @@ def measured(tandem: str, words: Words, limit_s: float) -> float:
     """Runs `tandem WORDS`, and takes the value of the first result that it prints as JSON."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("TANDEM_")} | {"TANDEM_LOG": "error"}
     try:
-        done = subprocess.run([tandem, *words], env=environment, capture_output=True, text=True, check=False, timeout=max(limit_s, 1), stdin=subprocess.DEVNULL)
+        done = subprocess.run([tandem, *words], env=environment, capture_output=True, text=True, check=False, timeout=max(limit_s, 1),
+                              stdin=subprocess.DEVNULL)
     except subprocess.TimeoutExpired as error:
         raise TimeoutError from error
     if done.returncode != 0:
