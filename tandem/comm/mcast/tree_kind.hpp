@@ -32,6 +32,7 @@ struct TreeOptions {
   std::uint32_t first_group = 0;  ///< its recipients; 0: those before the largest gap of priorities
   std::size_t segment_bytes;      ///< 0: chosen; at least the message: each rank stores it whole, then forwards it
   bool by_priority = true;        ///< recipients of higher priority first; false: in the order in which they are given
+  /// Whether all of it is equal.
   friend bool operator==(const TreeOptions&, const TreeOptions&) = default;
 };
 
