@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,10 @@ struct BroadcastTimes {
   double last_ms() const {
     return static_cast<double>(*std::max_element(arrived_ns.begin(), arrived_ns.end())) / 1e6;
   }
+  double mean_ms() const {
+    return static_cast<double>(std::accumulate(arrived_ns.begin(), arrived_ns.end(), std::int64_t{0})) / 1e6 /
+           static_cast<double>(arrived_ns.size());
+  }
 };
 
 /// The broadcasts of one tree.
@@ -69,7 +74,8 @@ inline std::vector<double> medians_ms(const std::vector<BroadcastTimes>& rounds,
 
 /// Prints the JSON object that `tandem bench` reads, with the arrivals of each rank as "details".
 inline void print_broadcasts(const std::string& peer, const std::string& version,
-                             const std::vector<BroadcastResult>& results) {
+                             const std::vector<BroadcastResult>& results,
+                             double (BroadcastTimes::*of_round)() const = &BroadcastTimes::last_ms) {
   const auto print_list = [](const char* name, const std::vector<double>& values) {
     std::printf("\"%s\": [", name);
     for (std::size_t i = 0; i < values.size(); ++i) std::printf("%s%.6g", i == 0 ? "" : ", ", values[i]);
@@ -79,7 +85,7 @@ inline void print_broadcasts(const std::string& peer, const std::string& version
   const char* separator = "";
   for (const BroadcastResult& result : results) {
     std::vector<double> samples;
-    for (const BroadcastTimes& round : result.rounds) samples.push_back(round.last_ms());
+    for (const BroadcastTimes& round : result.rounds) samples.push_back((round.*of_round)());
     const auto [least, most] = std::minmax_element(samples.begin(), samples.end());
     std::printf("%s{\"name\": \"%s\", \"unit\": \"ms\", \"median\": %.6g, \"min\": %.6g, \"max\": %.6g, \"n\": %zu, ",
                 separator, result.name.c_str(), median(samples), *least, *most, samples.size());

@@ -352,8 +352,8 @@ BenchPlan ranks() {
 /// Readers that start before their rank forwards the data, and readers that wait for it.
 Suites readers_suites(BenchValues& values) {
   values["ranks"] = values.get<unsigned>("recipients") + 1;
-  SuitePlan made{.suite = {.title = "start of the readers of {bytes} bytes on {recipients} ranks, namespaces of {rate} "
-                                    "each; \"wait\": after forwarding",
+  SuitePlan made{.suite = {.title = "mean start of the readers of {bytes} bytes on {recipients} ranks, namespaces of "
+                                    "{rate} each; \"wait\": after forwarding",
                            .params = {{"bytes", "{bytes}"}, {"recipients", "{recipients}"}, {"rate", "{rate}"}},
                            .name_as_param = "tree"},
                  .words = "--bytes {bytes} --repetitions {repetitions}",
@@ -374,7 +374,7 @@ BenchPlan readers() {
           .help = "When the tasks that read broadcast data start, by rank: before or after forwarding (needs root)",
           .options = {{"--bytes", 409'600U, "Size of the data"},
                       {"--recipients", 38U, "Ranks that receive the data", Range{1, 250}},
-                      {"--trees", Words{"automatic", "binary", "binomial", "flat", "off"},
+                      {"--trees", Words{"ordered", "binary", "binomial", "flat", "off"},
                        "Routing trees, separated by commas",
                        Words{"off", "flat", "chain", "binary", "kary", "binomial", "knomial", "two_tree", "delegate",
                              "two_groups", "automatic", "ordered"}},
@@ -403,7 +403,7 @@ Suites broadcasts_suites(BenchValues& values) {
                            .params = {{"ranks", "{ranks}"}, {"rate", "{rate}"}, {"nb", "{nb}"},
                                       {"emulated_gflops", "{emulate_kernels}"}}},
                  .words = {},
-                 .programs = {with("tandem", "automatic")}};
+                 .programs = {with("tandem", "ordered")}};
   for (const std::string& tree : values.get<Words>("trees")) made.programs.push_back(with(tree, tree));
   return {std::move(made)};
 }
@@ -415,12 +415,13 @@ BenchPlan broadcasts() {
                        Range{2, 250}},
                       {"--operations", Words{"geqrf", "potrf", "gemm"}, "geqrf, potrf, gemm, separated by commas",
                        Words{"geqrf", "potrf", "gemm"}},
-                      {"--trees", Words{"off"}, "Routing trees that are compared with `automatic`, separated by commas",
-                       Words{"off", "flat", "chain", "binary", "binomial", "two_tree"}},
+                      {"--trees", Words{"off"}, "Routing trees that are compared with `ordered`, separated by commas",
+                       Words{"off", "flat", "chain", "binary", "binomial", "two_tree", "automatic"}},
                       rate_of_each_rank(),
                       {"--nb", 320U, "Order of a tile"},
-                      {"--emulate-kernels", 40.0,
-                       "GFlop/s at which kernels would run: they sleep instead, so that few cores stand for many",
+                      {"--emulate-kernels", 5.0,
+                       "GFlop/s at which kernels would run: they sleep instead, so that few cores stand for many; 5 and "
+                       "200mbit have the 200 operations a byte of the thesis's machines",
                        Range{1e-3, 1e6}}},
           .suites = broadcasts_suites,
           .each = {"operations", "ranks"}};

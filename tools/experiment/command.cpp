@@ -24,8 +24,11 @@ std::vector<std::string> words_of(const ExperimentArguments& arguments) {
   std::error_code unknown;
   std::vector<std::string> words{"--tandem", std::filesystem::read_symlink("/proc/self/exe", unknown), "--folder",
                                  arguments.folder};
-  for (const auto& [is_given, word] : {std::pair(arguments.all, "--all"), {arguments.list, "--list"}, {arguments.quick, "--quick"},
-                                       {arguments.smoke, "--smoke"}, {arguments.json, "--json"}})
+  for (const auto& [is_given, word] : {std::pair(arguments.all, "--all"),
+                                       {arguments.list, "--list"},
+                                       {arguments.quick, "--quick"},
+                                       {arguments.smoke, "--smoke"},
+                                       {arguments.json, "--json"}})
     if (is_given) words.emplace_back(word);
   if (!arguments.source.empty()) words.insert(words.end(), {"--from", arguments.source});
   if (!arguments.archive.empty()) words.insert(words.end(), {"--archive", arguments.archive});
@@ -51,7 +54,8 @@ void add_experiment(Subcommand app, ToolContext& context) {
       .show_default();
   command.add_option("--from", arguments->source, "Folder of experiments (default: those that come with Tandem)")
       .type_name("FOLDER");
-  command.add_option("--archive", arguments->archive, "Pack the results and what made them: a .tar.gz").type_name("FILE");
+  command.add_option("--archive", arguments->archive, "Pack the results and what made them: a .tar.gz")
+      .type_name("FILE");
   command
       .add_option("--minutes", arguments->minutes,
                   "Most time of each (default: 120, or 1 with --quick, or 2 for all with --smoke)")

@@ -112,6 +112,7 @@ published = [1, 2]
 at = { b = "x" }
 END
 version=$("$tandem" --version)
+[[ $version == *dirty* ]] && version+=" $(stat -c %Y "$tandem")"
 python3 - "$version" << 'END'
 import json, sys
 values = {("1", "x"): 10, ("2", "x"): 40, ("4", "x"): 30, ("1", "y"): 10, ("2", "y"): 10, ("4", "y"): 10}

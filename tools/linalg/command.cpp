@@ -21,6 +21,8 @@
 #include "tools/counted.hpp"
 #include "tools/json/json_report.hpp"
 #include "tools/linalg/job.hpp"
+#include "tools/number_list.hpp"
+#include "tools/out_file.hpp"
 #include "tools/subcommands.hpp"
 
 namespace tandem::tools {
@@ -36,7 +38,9 @@ struct Places {
 
 /// The arguments as given.
 struct LinalgArguments {
-  LinalgJob job;
+  LinalgJob job;  ///< without its sizes
+  std::vector<std::string> sizes, tiles{"256"};  ///< numbers, or ranges FIRST:LAST:STEP
+  std::string csv;  ///< file; empty: none
   std::string op;
   std::vector<std::string> precisions{"d"};
   std::string uplo = "lower";
@@ -73,13 +77,38 @@ bool is_rectangular(LinalgOp op) {
   return op == LinalgOp::geqrf || op == LinalgOp::gels || op == LinalgOp::stencil || op == LinalgOp::copy;
 }
 
+std::string complaint_of_size(const std::string& word) {
+  if (positive_numbers(word, INT_MAX)) return "";
+  return fmt::format("'{}' is not a whole number from 1 to {}, nor a range FIRST:LAST:STEP of them", word, INT_MAX);
+}
+
+/// A job of each size and tile that the command line names; one without a size, where a file has it.
+std::vector<LinalgJob> jobs_of(const LinalgArguments& arguments) {
+  const auto numbers_of = [](const std::vector<std::string>& words) {
+    std::vector<std::size_t> all;
+    for (const std::string& word : words)
+      for (const std::int64_t number : positive_numbers(word, INT_MAX).value_or(std::vector<std::int64_t>()))
+        all.push_back(static_cast<std::size_t>(number));
+    return all;
+  };
+  std::vector<std::size_t> sizes = numbers_of(arguments.sizes);
+  if (sizes.empty()) sizes.push_back(0);
+  std::vector<LinalgJob> jobs;
+  for (const std::size_t n : sizes)
+    for (const std::size_t tile : numbers_of(arguments.tiles)) {
+      jobs.push_back(arguments.job);
+      jobs.back().n = n;
+      jobs.back().tile = tile;
+    }
+  return jobs;
+}
+
 /// Describes contradictory arguments; empty: there are none.
-std::string contradiction(const LinalgArguments& arguments) {
-  const LinalgOp op = arguments.job.op;
+std::string contradiction(const LinalgArguments& arguments, const LinalgJob& job) {
+  const LinalgOp op = job.op;
   const bool solves = op == LinalgOp::potrs || op == LinalgOp::posv || op == LinalgOp::gesv;
   const bool takes_rhs = solves || op == LinalgOp::cg;
   const bool takes_matrix = takes_rhs || op == LinalgOp::potrf || op == LinalgOp::getrf;
-  const LinalgJob& job = arguments.job;
   if (!job.matrix_file.empty() && !takes_matrix) return "--matrix is for potrf, potrs, posv, getrf, gesv and cg";
   if (!job.rhs_file.empty() && !takes_rhs) return "--rhs is for potrs, posv, gesv and cg";
   if (!job.out_file.empty() && !takes_rhs && op != LinalgOp::potrf)
@@ -97,7 +126,8 @@ std::string contradiction(const LinalgArguments& arguments) {
     return "--nrhs and --rhs exclude each other: the file has its columns";
   if (job.n > 0 && !job.matrix_file.empty()) return "-n and --matrix exclude each other: the file has its size";
   if (job.n == 0 && job.matrix_file.empty()) return "say how large the matrix is with -n, or give one with --matrix";
-  if (!job.out_file.empty() && arguments.precisions.size() > 1) return "--out takes one precision";
+  if (!job.out_file.empty() && (arguments.precisions.size() > 1 || jobs_of(arguments).size() > 1))
+    return "--out takes one precision, one size and one tile";
   if (arguments.emulated_rate > 0) {
     const bool known = op == LinalgOp::potrf || op == LinalgOp::gemm || op == LinalgOp::trsm || op == LinalgOp::syrk ||
                        op == LinalgOp::herk || op == LinalgOp::geqrf ||
@@ -163,14 +193,14 @@ base::Result<void> distribute(const LinalgArguments& arguments, std::uint32_t ra
   return {};
 }
 
-Measurement measurement_of(const LinalgArguments& arguments, char precision, const LinalgOutcome& outcome,
-                           Runtime& rt) {
+Measurement measurement_of(const LinalgArguments& arguments, const LinalgJob& job, char precision,
+                           const LinalgOutcome& outcome, Runtime& rt) {
   Measurement measurement;
   measurement.name = arguments.op;
-  measurement.unit = is_copy(arguments.job.op) || arguments.job.op == LinalgOp::stencil ? "GB/s" : "GFlop/s";
+  measurement.unit = is_copy(job.op) || job.op == LinalgOp::stencil ? "GB/s" : "GFlop/s";
   for (const double seconds : outcome.seconds) measurement.samples.push_back(outcome.work / seconds * 1e-9);
   measurement.params = {{"n", outcome.n},
-                        {"nb", arguments.job.tile},
+                        {"nb", job.tile},
                         {"precision", std::string(1, precision)},
                         {"uplo", arguments.uplo},
                         {"ranks", rt.size()},
@@ -179,12 +209,12 @@ Measurement measurement_of(const LinalgArguments& arguments, char precision, con
                         {"info", outcome.info}};
   if (outcome.m != outcome.n) measurement.params["m"] = outcome.m;
   if (outcome.nrhs > 0) measurement.params["nrhs"] = outcome.nrhs;
-  if (is_lu(arguments.job.op)) measurement.params["pivoting"] = arguments.pivoting;
+  if (is_lu(job.op)) measurement.params["pivoting"] = arguments.pivoting;
   if (outcome.iterations) measurement.params["iterations"] = *outcome.iterations;
   if (outcome.reached)
-    measurement.params[arguments.job.op == LinalgOp::cg ? "relative_residual" : "change"] = *outcome.reached;
-  if (arguments.job.op == LinalgOp::copy) measurement.params["travelling_bytes"] = outcome.travelling;
-  if (!arguments.job.matrix_file.empty()) measurement.params["matrix"] = arguments.job.matrix_file;
+    measurement.params[job.op == LinalgOp::cg ? "relative_residual" : "change"] = *outcome.reached;
+  if (job.op == LinalgOp::copy) measurement.params["travelling_bytes"] = outcome.travelling;
+  if (!job.matrix_file.empty()) measurement.params["matrix"] = job.matrix_file;
   measurement.params["seconds"] = median(outcome.seconds);
   measurement.details = {{"seconds", outcome.seconds}};
   if (arguments.emulated_rate > 0) measurement.params["emulated_gflops"] = arguments.emulated_rate;
@@ -251,6 +281,46 @@ bool accepted(LinalgOp op, const LinalgOutcome& outcome, base::Log* log) {
   return true;
 }
 
+/// Runs a job in one precision, and shows it. False: the others need not run.
+bool run_one(const LinalgArguments& arguments, const LinalgJob& job, char precision, Runtime& rt,
+             std::vector<Measurement>& measurements, ToolContext& context) {
+  const bool speaks = rt.rank() == 0;
+  const auto outcome = run_in_precision(rt, job, precision);
+  if (!outcome) {
+    if (speaks) context.log.error("{}", outcome.error().message);
+    context.exit_status = outcome.error().code == base::ErrorCode::invalid_argument ? wrong_use : failure;
+    return false;
+  }
+  if (!accepted(job.op, outcome.value(), speaks ? &context.log : nullptr)) context.exit_status = failure;
+  if (outcome.value().seconds.empty()) return true;  // potrs, whose matrix could not be factorised
+  measurements.push_back(measurement_of(arguments, job, precision, outcome.value(), rt));
+  if (arguments.json || !speaks) return true;
+  if (measurements.size() == 1) {
+    if (arguments.emulated_rate > 0)
+      fmt::print("emulated: each kernel sleeps for its operations at {} GFlop/s instead of computing\n",
+                 arguments.emulated_rate);
+    print_heading();
+  }
+  print_row(measurements.back());
+  return true;
+}
+
+/// A line for each job and precision.
+base::Result<void> write_csv(const std::string& path, const std::vector<Measurement>& measurements) {
+  auto file = OutFile::create(path);
+  if (!file.ok()) return file.error();
+  file.value().print("op,precision,m,n,nb,ranks,workers,seconds,median,unit\n");
+  for (const Measurement& one : measurements) {
+    const Json& params = one.params;
+    const char* const rows = params.contains("m") ? "m" : "n";
+    file.value().print("{},{},{},{},{},{},{},{:.9g},{:.9g},{}\n", one.name, params["precision"].text(),
+                       params[rows].unsigned_number(), params["n"].unsigned_number(), params["nb"].unsigned_number(),
+                       params["ranks"].unsigned_number(), params["workers"].unsigned_number(),
+                       params["seconds"].number(), median(one.samples), one.unit);
+  }
+  return file.value().close();
+}
+
 void run(const LinalgArguments& arguments, ToolContext& context) {
   static const auto topology = base::Topology::discover();  // simulated ranks share it
   if (!topology) {
@@ -279,34 +349,53 @@ void run(const LinalgArguments& arguments, ToolContext& context) {
   // Rank 0 prints for all.
   const bool speaks = rt.rank() == 0;
   if (const std::string advice = linalg::blas_advice(); speaks && !advice.empty()) context.log.warn("{}", advice);
-  LinalgJob job = arguments.job;
-  if (const auto distributed = distribute(arguments, rt.size(), job); !distributed) {
-    if (speaks) context.log.error("{}", distributed.error().message);
-    context.exit_status = wrong_use;
-    return;
-  }
-
   std::vector<Measurement> measurements;
-  for (const std::string& precision : arguments.precisions) {
-    const auto outcome = run_in_precision(rt, job, precision[0]);
-    if (!outcome) {
-      if (speaks) context.log.error("{}", outcome.error().message);
-      context.exit_status = outcome.error().code == base::ErrorCode::invalid_argument ? wrong_use : failure;
+  for (LinalgJob& job : jobs_of(arguments)) {
+    if (const auto distributed = distribute(arguments, rt.size(), job); !distributed) {
+      if (speaks) context.log.error("{}", distributed.error().message);
+      context.exit_status = wrong_use;
       return;
     }
-    if (!accepted(arguments.job.op, outcome.value(), speaks ? &context.log : nullptr)) context.exit_status = failure;
-    if (outcome.value().seconds.empty()) continue;  // potrs, whose matrix could not be factorised
-    measurements.push_back(measurement_of(arguments, precision[0], outcome.value(), rt));
-    if (arguments.json || !speaks) continue;
-    if (measurements.size() == 1) {
-      if (arguments.emulated_rate > 0)
-        fmt::print("emulated: each kernel sleeps for its operations at {} GFlop/s instead of computing\n",
-                   arguments.emulated_rate);
-      print_heading();
-    }
-    print_row(measurements.back());
+    for (const std::string& precision : arguments.precisions)
+      if (!run_one(arguments, job, precision[0], rt, measurements, context)) return;
   }
-  if (arguments.json && speaks) print(report("linalg " + arguments.op, topology.value(), measurements));
+  if (!speaks) return;
+  if (arguments.json) print(report("linalg " + arguments.op, topology.value(), measurements));
+  if (arguments.csv.empty()) return;
+  if (const auto written = write_csv(arguments.csv, measurements); !written.ok()) {
+    context.log.error("{}", written.error().message);
+    context.exit_status = failure;
+  }
+}
+
+void add_sizes(Subcommand command, LinalgArguments& arguments) {
+  command.add_option("-n", arguments.sizes, "Orders of the matrices: 4800, or 4800:40000:3200, separated by commas")
+      .list()
+      .check(complaint_of_size)
+      .type_name("N,...");
+  command.add_option("-m", arguments.rows, "geqrf, gels, stencil and copy: rows of A (default: n)").positive();
+  command.add_option("--nb", arguments.tiles, "Orders of a tile, as -n")
+      .list()
+      .check(complaint_of_size)
+      .type_name("NB,...")
+      .show_default();
+}
+
+void add_places(Subcommand command, LinalgArguments& arguments) {
+  command
+      .add_option("--p", arguments.places.p,
+                  "On several ranks: rows of the process grid (default: as square as possible)")
+      .positive();
+  command.add_option("--q", arguments.places.q, "On several ranks: columns of the process grid").positive();
+  command.add_option("--distribution", arguments.places.file,
+                      "On several ranks: file with the rank of each tile, one line for each row of tiles");
+  command.add_option("--to-p", arguments.to.p, "copy on several ranks: rows of the process grid of the target")
+      .positive();
+  command.add_option("--to-q", arguments.to.q,
+                     "copy on several ranks: columns of that grid (default: each tile stays on its rank)")
+      .positive();
+  command.add_option("--to-distribution", arguments.to.file,
+                     "copy on several ranks: file with the rank of each tile of the target");
 }
 
 }  // namespace
@@ -323,9 +412,7 @@ void add_linalg(Subcommand app, ToolContext& context) {
                   "cg, copy, gels, gemm, geqrf, gesv, getrf, herk, lacpy, posv, potrf, potrs, stencil, syrk or trsm")
       .required()
       .one_of(names);
-  command.add_option("-n", job.n, "Order of the matrices").positive();
-  command.add_option("-m", arguments->rows, "geqrf, gels, stencil and copy: rows of A (default: n)").positive();
-  command.add_option("--nb", job.tile, "Order of a tile").positive().show_default();
+  add_sizes(command, *arguments);
   command.add_option("--precision", arguments->precisions, "Any of s, d, c, z, separated by commas")
       .list().one_of({"s", "d", "c", "z"}).show_default();
   command.add_option("--uplo", arguments->uplo, "Triangle of A that is read")
@@ -349,23 +436,10 @@ void add_linalg(Subcommand app, ToolContext& context) {
       "--tolerance", job.tolerance,
       "cg: stop at this ||r|| / ||b|| (default: 10 eps; 0: never). stencil: stop when no point changes by more "
       "in a step (default: never)");
-  command
-      .add_option("--p", arguments->places.p,
-                  "On several ranks: rows of the process grid (default: as square as possible)")
-      .positive();
-  command.add_option("--q", arguments->places.q, "On several ranks: columns of the process grid").positive();
-  command.add_option("--distribution", arguments->places.file,
-                      "On several ranks: file with the rank of each tile, one line for each row of tiles");
+  add_places(command, *arguments);
   command.add_option("--emulate-kernels", arguments->emulated_rate,
                       "Kernels sleep for the time of their operations at this rate in GFlop/s, instead of computing")
       .between(1e-3, 1e6);
-  command.add_option("--to-p", arguments->to.p, "copy on several ranks: rows of the process grid of the target")
-      .positive();
-  command.add_option("--to-q", arguments->to.q,
-                     "copy on several ranks: columns of that grid (default: each tile stays on its rank)")
-      .positive();
-  command.add_option("--to-distribution", arguments->to.file,
-                     "copy on several ranks: file with the rank of each tile of the target");
   command.add_option("--seed", job.seed, "Seed of generated matrices").show_default();
   command.add_flag("--check", job.check, "Compute the residual, scaled as in LAPACK's testers (at most 30 is right)");
   command.add_option("--matrix", job.matrix_file,
@@ -375,6 +449,7 @@ void add_linalg(Subcommand app, ToolContext& context) {
   command.add_option("--out", job.out_file,
                       "Write a Matrix Market file: the solution of potrs, posv, gesv and cg, the factor of potrf");
   command.add_flag("--json", arguments->json, "Print a JSON object");
+  command.add_option("--csv", arguments->csv, "Write the results of all sizes into this file").type_name("FILE");
   command.callback([arguments, &context] {
     arguments->job.op = ops.at(arguments->op);
     arguments->job.uplo = arguments->uplo == "lower" ? linalg::Uplo::lower : linalg::Uplo::upper;
@@ -383,11 +458,12 @@ void add_linalg(Subcommand app, ToolContext& context) {
     if (arguments->rows > 0) arguments->job.m = arguments->rows;
     const unsigned usual = arguments->job.matrix_file.empty() ? 5 : 1;
     arguments->job.repetitions = arguments->repetitions > 0 ? arguments->repetitions : usual;
-    if (const std::string what = contradiction(*arguments); !what.empty()) {
-      context.log.error("linalg {}: {}", arguments->op, what);
-      context.exit_status = wrong_use;
-      return;
-    }
+    for (const LinalgJob& one : jobs_of(*arguments))
+      if (const std::string what = contradiction(*arguments, one); !what.empty()) {
+        context.log.error("linalg {}: {}", arguments->op, what);
+        context.exit_status = wrong_use;
+        return;
+      }
     run(*arguments, context);
   });
 }

@@ -104,6 +104,14 @@ echo 1 > second.ranks
 result 'p["travelling_bytes"] == 64 * 64 * 8' "$tandem" run -n 2 "$tandem" linalg copy -n 64 --nb 16 \
   --distribution first.ranks --to-distribution second.ranks
 
+# Lists and ranges of sizes: a result of each, in a table, as JSON and as CSV.
+"$tandem" linalg potrf -n 64:128:64,200 --nb 32,50 --repetitions 1 --check --csv sizes.csv > sizes.txt || fail "sizes in a list"
+[[ $(awk 'NR > 1 { print $3 "," $4 }' sizes.txt | tr '\n' ' ') == "64,32 64,50 128,32 128,50 200,32 200,50 " ]] || fail "not all sizes in the table"
+[[ $(cut -d, -f 4,5 sizes.csv | tr '\n' ' ') == "n,nb 64,32 64,50 128,32 128,50 200,32 200,50 " ]] || fail "not all sizes in the file"
+refused 2 "-n: '64:32:8' is not a whole number" potrf -n 64:32:8
+refused 2 "--out takes one precision, one size and one tile" potrf -n 64,128 --out x.mtx
+refused 1 "no/such.csv" potrf -n 64 --csv no/such.csv
+
 refused 1 "not converged after 3 iterations" cg -n 100 --iterations 3
 refused 1 "the largest change of a point is" stencil -n 100 --iterations 10 --tolerance 1e-9
 refused 2 "not negative" cg -n 10 --tolerance -1

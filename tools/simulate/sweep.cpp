@@ -16,6 +16,7 @@
 #include <fmt/ranges.h>
 
 #include "tandem/base/number_of.hpp"
+#include "tools/number_list.hpp"
 #include "tools/svg_text.hpp"
 
 namespace tandem::tools {
@@ -25,7 +26,7 @@ using base::Error;
 using base::ErrorCode;
 using base::Result;
 
-constexpr std::size_t most_points = 100'000;
+constexpr std::size_t most_points = most_of_range;
 
 std::vector<std::string> parts_of(std::string_view text, char separator) {
   std::vector<std::string> parts;
@@ -40,21 +41,6 @@ std::vector<std::string> parts_of(std::string_view text, char separator) {
 Error wrong(const std::string& part) {
   return {ErrorCode::invalid_argument,
           fmt::format("--sweep: {}: write NAME=VALUE,VALUE or NAME=FIRST:LAST:STEP in whole numbers", part)};
-}
-
-/// "FIRST:LAST:STEP"; nothing: it is no range.
-std::optional<std::vector<std::string>> range(const std::string& text) {
-  std::vector<std::int64_t> numbers;
-  for (const std::string& part : parts_of(text, ':')) {
-    const auto number = base::number_of<std::int64_t>(part);
-    if (!number) return {};
-    numbers.push_back(*number);
-  }
-  if (numbers.size() != 3 || numbers[2] <= 0 || numbers[1] < numbers[0]) return {};
-  std::vector<std::string> values;
-  for (std::int64_t value = numbers[0]; value <= numbers[1] && values.size() <= most_points; value += numbers[2])
-    values.push_back(std::to_string(value));
-  return values;
 }
 
 /// A value with a comma, a quote or a line end would need quotes.
@@ -81,8 +67,8 @@ Result<std::vector<SweepAxis>> parse_sweep(std::string_view text) {
     if (equal == word.npos || equal == 0 || equal + 1 == word.size()) return wrong(word);
     SweepAxis axis{.name = word.substr(0, equal), .values = {}};
     const std::string values = word.substr(equal + 1);
-    if (auto numbers = range(values))
-      axis.values = *std::move(numbers);
+    if (const auto numbers = range_of(values))
+      for (const std::int64_t number : *numbers) axis.values.push_back(std::to_string(number));
     else
       axis.values = parts_of(values, ',');
     for (const std::string& value : axis.values)

@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> None:
     if not names:
         sys.exit("experiment: which one? Name some, or say --all; --list names them")
     experiments = _read(folders[name] for name in names)
-    version = subprocess.run([arguments.tandem, "--version"], capture_output=True, text=True, check=True).stdout.strip()
+    version = _version(arguments.tandem)
     limit = LIMIT_S[arguments.size] if arguments.minutes is None else 60 * arguments.minutes
     deadline = time.monotonic() + limit
     reports = []
@@ -71,6 +71,12 @@ def run(arguments: argparse.Namespace) -> None:
     missing = [f"{one.experiment.name}: {one.missing}" for one in reports if one.missing]
     if missing:
         sys.exit("experiment: " + "; ".join(missing))
+
+
+def _version(tandem: str) -> str:
+    """Of the command; where its sources had changes, each build is a version."""
+    version = subprocess.run([tandem, "--version"], capture_output=True, text=True, check=True).stdout.strip()
+    return f"{version} {int(Path(tandem).stat().st_mtime)}" if "dirty" in version else version
 
 
 def _read(folders: Iterable[Path]) -> list[Experiment]:

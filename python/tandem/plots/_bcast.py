@@ -12,7 +12,7 @@ from ._figure import Source, new_figure, origin_of, read_benchmark
 
 Row = dict[str, Any]
 
-COLOURS = {"automatic": "#000000", "flat": "#d55e00", "binomial": "#0072b2", "binary": "#009e73", "chain": "#cc79a7",
+COLOURS = {"automatic": "#000000", "ordered": "#444444", "flat": "#d55e00", "binomial": "#0072b2", "binary": "#009e73", "chain": "#cc79a7",
            "two_tree": "#e69f00", "knomial": "#56b4e9", "kary": "#999933", "delegate": "#882255", "two_groups": "#6699cc"}
 PEERS = {"openmpi": ("MPI_Bcast", ":"), "openmpi_pipeline": ("MPI_Bcast, 16 KiB pipeline", "--"),
          "starpu": ("StarPU-MPI", "-.")}
