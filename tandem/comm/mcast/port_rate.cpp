@@ -2,12 +2,11 @@
 #include "tandem/comm/mcast/port_rate.hpp"
 
 #include <algorithm>
-#include <utility>
+#include <cstddef>
 
 namespace tandem::comm {
 namespace {
 
-constexpr double believed_when_slower = 0.05;
 constexpr std::int64_t first_look_ns = 250'000;
 constexpr double most_rough_burst = 128 * 1024;
 
@@ -69,15 +68,20 @@ void PortRate::learn(std::int64_t now_ns, double gone_bytes) {
   const auto took_ns = static_cast<double>(now_ns - since_ns_);
   if (bytes < least_bytes || took_ns <= 0) return;
   const double rate = bytes / took_ns;
-  const bool fresh = !known_ || std::exchange(rough_, false);
-  const double recent = fresh ? 1 : 0.25;
-  bytes_per_ns_ += (!fresh && rate < bytes_per_ns_ ? believed_when_slower : recent) * (rate - bytes_per_ns_);
+  rough_ = false;
+  const bool is_first = learnt_ == 0;
+  recent_[learnt_++ % recent_.size()] = rate;
+  std::array<double, most_recent> sorted = recent_;
+  const std::size_t count = std::min<std::size_t>(learnt_, sorted.size());
+  const auto quartile = sorted.begin() + static_cast<std::ptrdiff_t>((count - 1) * 3 / 4);
+  std::nth_element(sorted.begin(), quartile, sorted.begin() + static_cast<std::ptrdiff_t>(count));
+  bytes_per_ns_ = *quartile;
   known_ = true;
   if (!bends_) return;
   const auto before_ns = static_cast<double>(since_ns_ - began_ns_);
   const double at_once = std::max(0.0, gone_before_ - rate * before_ns);
   const double burst = at_once > 3 * rate * before_ns ? at_once : 0;
-  burst_bytes_ += recent * (burst - burst_bytes_);
+  burst_bytes_ += (is_first ? 1 : 0.25) * (burst - burst_bytes_);
 }
 
 }  // namespace tandem::comm

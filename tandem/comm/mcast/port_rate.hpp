@@ -10,8 +10,8 @@
 //
 // A busy time that does not end for long has times in which nothing may go: receivers do not answer, or bulk waits for
 // what is more urgent, which lasts the longer the slower the port seems. So w is learnt anew from each 512 KiB, between
-// two times at which a rail refuses, or bytes are taken while buffers still have some; those in which the port was idle
-// seem slow, and count less.
+// two times at which a rail refuses, or bytes are taken while buffers still have some. Those in which the port was idle
+// seem slow, those behind a rest with a burst seem fast: the upper quartile of the last 32 is the rate.
 //
 // Where buffers take nearly everything, so that no rail refuses for long enough, a rate that is not known yet is learnt
 // from how they drain behind the last byte, at t_r: w = (S(t_r) - S(t)) / (t - t_r), and B = x(t_r) - S(t_r) -
@@ -23,14 +23,14 @@
 // bytes per us.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
 namespace tandem::comm {
 
-/// An average over the busy times, in which recent ones count more, and faster ones much more: a port never seems
-/// faster than it is, but seems slower when senders or receivers lack a core. Times do not decrease. Not thread-safe;
-/// no allocation.
+/// The upper quartile of what was learnt last: a port rarely seems faster than it is, but seems slower when senders or
+/// receivers lack a core. Times do not decrease. Not thread-safe; no allocation.
 class PortRate {
  public:
   void took(std::int64_t now_ns, std::size_t bytes);  ///< a rail took bytes
@@ -59,6 +59,7 @@ class PortRate {
   static constexpr double sample_bytes = 512 * 1024;
 
  private:
+  static constexpr std::size_t most_recent = 32;
   void learn(std::int64_t now_ns, double gone_bytes);
 
   double taken_ = 0;                  ///< x since the rest
@@ -71,6 +72,8 @@ class PortRate {
   std::int64_t rested_ns_ = 0;        ///< t_r
   double unsent_when_rested_ = 0;     ///< S(t_r)
   double gone_when_rested_ = 0;       ///< x(t_r) - S(t_r)
+  std::array<double, most_recent> recent_ = {};  ///< rates, the oldest of them overwritten
+  std::size_t learnt_ = 0;
   bool known_ = false;
   bool rough_ = false;                ///< known from draining buffers alone
   double bytes_per_ns_ = 0, burst_bytes_ = 0;
