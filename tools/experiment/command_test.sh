@@ -29,7 +29,7 @@ holds packed '^platforms/.*\.toml'
 mkdir mine
 cp -r "$sources/experiments/qr-broadcasts" mine/again
 tandem_ends 0 experiment again --from mine --smoke --folder kept
-holds out '^[0-9]+ of [0-9]+ comparisons agree'
+holds out '^[0-9]+ of [0-9]+ comparisons agree in direction'
 lines=$(wc -l < kept/again/points.jsonl)
 grep 'comparisons agree' out > before
 sed -i 's/^published = 7$/published = 0.001/' mine/again/experiment.toml
@@ -129,7 +129,7 @@ holds out '^reached +1 +at least 0.9 +agrees$'
 holds out '^sorted +x > y +x > y +agrees$'
 holds out '^at its best +2 +1 to 2 +agrees$'
 holds out '^2  x +80$'
-holds out '^4 of 6 comparisons agree .*not: opposite; directed. Ratios are 0.22 to 0.5 times the published ones .*otherwise .* most \(guess x 0.7\)'
+holds out '^4 of 6 comparisons agree .*not: opposite; directed. Ratios are 0.22 to 0.5 times the published ones.*otherwise .* most \(guess x 0.7\)'
 sed -i 's/^\[4, 2\]//; s/"x", "y"\]$/"x", "z"]/' mine/kinds/experiment.toml
 tandem_ends 1 experiment kinds --from mine --folder given
 holds err "comparison 'most'"

@@ -96,7 +96,7 @@ def _one(experiment: Experiment, arguments: argparse.Namespace, version: str, de
     changes = {f"{name} x {factor:g}": {name: factor} for name in experiment.assumed for factor in VARIED} if other_places else {}
     commands = [experiment.words(place, {}) for place in places]
     commands += [experiment.words(place, factors) for factors in ({}, *changes.values()) for place in other_places]
-    missing = run_all(arguments.tandem, commands, kept, deadline, shown(experiment.name)) or ""
+    missing = run_all(arguments.tandem, commands, experiment.result, kept, deadline, shown(experiment.name)) or ""
     results = _results(experiment, kept, places, {})
     outcomes = compare(experiment, results)
     usual = compare(experiment, _results(experiment, kept, other_places, {}))

@@ -1,7 +1,6 @@
 # python/tandem/experiments/comparisons.py: results beside what was published, in words.
 from __future__ import annotations
 
-import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -118,12 +117,12 @@ def sentence(outcomes: Sequence[Outcome], varied: Mapping[str, Sequence[Outcome]
     if not known:
         return "Nothing to compare yet."
     agree = [one for one in known if one.agrees]
-    text = f"{len(agree)} of {len(known)} comparisons agree with what was published or expected"
+    text = f"{len(agree)} of {len(known)} comparisons agree in direction, order or best value with what was published or expected"
     text += "" if len(agree) == len(known) else ", not: " + "; ".join(one.text for one in known if not one.agrees)
     factors = [one.factor for one in known if one.factor is not None]
     if factors:
-        middle = math.exp(statistics.median(math.log(factor) for factor in factors))
-        text += f". Ratios are {min(factors):.2g} to {max(factors):.2g} times the published ones ({middle:.2g} in the median)"
+        text += f". Ratios are {min(factors):.2g} to {max(factors):.2g} times the published ones" if len(factors) > 1 else \
+            f". The ratio is {factors[0]:.2g} times the published one"
     if len(known) < len(outcomes):
         text += f". {len(outcomes) - len(known)} lack points"
     return text + "." + _robust(usual, varied)

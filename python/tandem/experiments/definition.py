@@ -13,7 +13,7 @@ Place = Mapping[str, Value]  # values of some axes
 
 DIRECTIONS = {"above 1": 1, "below 1": -1}
 SIZES = ("smoke", "quick", "whole")
-_PLACEHOLDER = re.compile(r"\{(\w+)(?:\*(\d+))?\}")  # {n}, or {n*3}
+_PLACEHOLDER = re.compile(r"\{(\w+)(?:\*(\w+))?\}")  # {n}, {n*3}, or {n*ranks}
 VARIED = (0.7, 1.3)  # factors on what is assumed
 
 
@@ -46,9 +46,10 @@ class Experiment:
     question: str
     setup: str
     simulated: str
-    command: tuple[str, ...]                    # words behind `tandem`, with {AXIS}, {AXIS*3} and {ASSUMED}
+    command: tuple[str, ...]                    # words behind `tandem`, with {AXIS}, {AXIS*3}, {AXIS*AXIS} and {ASSUMED}
     unit: str
-    scale: float                                # on what the program prints
+    result: str                                 # what the program prints: "value", or one of the result's params
+    scale: float                                # on that
     better: str                                 # "more" or "less"
     assumed: Mapping[str, float]                # numbers without a source, by the name of their placeholder
     grids: Mapping[str, Mapping[str, tuple[Value, ...]]]  # axes by size of the experiment
@@ -73,8 +74,9 @@ class Experiment:
 def _filled(word: str, values: Place) -> str:
     def text(found: re.Match[str]) -> str:
         value = values[found[1]]
+        factor = values.get(found[2] or "1", found[2] or 1)
         if found[2] is not None and not isinstance(value, str):
-            value *= int(found[2])
+            value *= int(factor)
         return f"{value:.10g}" if isinstance(value, float) else str(value)
 
     return _PLACEHOLDER.sub(text, word)
@@ -116,6 +118,7 @@ class _Reader:
             raise self.wrong(f"better is '{better}', neither more nor less")
         command = tuple(self.take(top, "command", str).split())
         panels = self.take(top, "panels", str, "")
+        result = self.take(top, "result", str, "value")
         scale = float(self.take(top, "scale", (int, float), 1))
         assumed = {name: float(self.take({name: value}, name, (int, float))) for name, value in self.take(top, "assumed", dict, {}).items()}
         grids = {size: self.grid(size, self.take(top, size, dict)) for size in SIZES}
@@ -123,7 +126,8 @@ class _Reader:
         for size in SIZES:
             if list(grids[size]) != axes:
                 raise self.wrong(f"{size} has the axes {', '.join(grids[size])}, whole has {', '.join(axes)}")
-        unknown = {name for word in command for name, _ in _PLACEHOLDER.findall(word)} ^ {*axes, *assumed}
+        named = {name for word in command for pair in _PLACEHOLDER.findall(word) for name in pair if name and not name.isdigit()}
+        unknown = named ^ {*axes, *assumed}
         if unknown:
             raise self.wrong(f"{', '.join(sorted(unknown))}: in the command, and no axis and not assumed; or the other way round")
         for key, axis in (("across", texts["across"]), ("panels", panels or axes[0])):
@@ -133,8 +137,8 @@ class _Reader:
         comparisons = tuple(self.comparison(dict(one), grids["whole"]) for one in self.take(top, "comparison", list, []))
         if top:
             raise self.wrong(f"unknown: {', '.join(top)}")
-        return Experiment(name=self.file.parent.name, folder=self.file.parent, command=command, scale=scale, better=better, assumed=assumed,
-                          grids=grids, published=published, comparisons=comparisons, panels=panels, **texts)
+        return Experiment(name=self.file.parent.name, folder=self.file.parent, command=command, result=result, scale=scale,
+                          better=better, assumed=assumed, grids=grids, published=published, comparisons=comparisons, panels=panels, **texts)
 
     def grid(self, size: str, table: dict[str, Any]) -> dict[str, tuple[Value, ...]]:
         for name, values in table.items():

@@ -46,7 +46,7 @@ def _points(report: Report) -> list[list[str]]:
     experiment = report.experiment
     axes = list(experiment.grids[report.size])
     rows = [[*axes, experiment.unit]]
-    return rows + [[*(str(place[name]) for name in axes), f"{value:.4g}"] for place, value in report.results]
+    return rows + [[*(str(place[name]) for name in axes), f"{value:.0f}" if value >= 1000 else f"{value:.4g}"] for place, value in report.results]
 
 
 def _aligned(rows: Sequence[Sequence[str]], right: bool = False) -> str:
@@ -99,14 +99,19 @@ def _draw(axes: Any, report: Report, panel: Any) -> None:
     if not numbers or len(positions) <= 10:
         axes.set_xticks(list(positions.values()), [str(value) for value in positions], minor=False)
         axes.minorticks_off()
-    axes.set(xlabel=across, ylabel=experiment.unit, ylim=(0, None))
+    heights = [value for _, value in results]
+    if min(heights) > 0 and max(heights) > 50 * min(heights):
+        axes.set_yscale("log")
+    else:
+        axes.set_ylim(0)
+    axes.set(xlabel=across, ylabel=experiment.unit)
     axes.grid(alpha=0.25, linewidth=0.6)
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(fontsize=8)
 
 
 def _name(place: Place, axes: Sequence[str]) -> str:
-    return ", ".join(f"{place[name]}" if isinstance(place[name], str) else f"{name} {place[name]}" for name in axes if name in place)
+    return ", ".join(f"{place[name]}" if name == "broadcast" else f"{name} {place[name]}" for name in axes if name in place)
 
 
 def page(reports: Sequence[Report], about: Mapping[str, str]) -> str:

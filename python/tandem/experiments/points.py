@@ -45,8 +45,8 @@ class Kept:
             file.write(text)
 
 
-def measured(tandem: str, words: Words, limit_s: float) -> float:
-    """Runs `tandem WORDS`, and takes the value of the first result that it prints as JSON."""
+def measured(tandem: str, words: Words, result: str, limit_s: float) -> float:
+    """Runs `tandem WORDS`, and takes a number of the first result that it prints as JSON: "value", or one of its params."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("TANDEM_")} | {"TANDEM_LOG": "error"}
     try:
         done = subprocess.run([tandem, *words], env=environment, capture_output=True, text=True, check=False, timeout=max(limit_s, 1),
@@ -59,12 +59,14 @@ def measured(tandem: str, words: Words, limit_s: float) -> float:
     begin = done.stdout.find("{")
     try:
         report, _ = json.JSONDecoder().raw_decode(done.stdout, begin if begin >= 0 else 0)
-        return float(report["results"][0]["value"])
+        found = report["results"][0]
+        return float(found["value"] if result == "value" else found["params"][result])
     except (ValueError, KeyError, IndexError, TypeError) as error:
-        raise Failed(f"tandem {' '.join(words)}: printed no result as JSON (--json)") from error
+        raise Failed(f"tandem {' '.join(words)}: printed no {result} of a result as JSON (--json)") from error
 
 
-def run_all(tandem: str, commands: Sequence[Words], kept: Kept, deadline: float, show: Callable[[int, int], None]) -> Optional[str]:
+def run_all(tandem: str, commands: Sequence[Words], result: str, kept: Kept, deadline: float,
+            show: Callable[[int, int], None]) -> Optional[str]:
     """Runs what is not kept yet, on all processors, until `deadline` (`time.monotonic`). Returns why some are missing."""
     waiting = [words for words in dict.fromkeys(commands) if words not in kept.values]
     total, done = len(waiting), 0
@@ -74,7 +76,7 @@ def run_all(tandem: str, commands: Sequence[Words], kept: Kept, deadline: float,
         while waiting or running:
             while waiting and refused is None and len(running) < len(os.sched_getaffinity(0)):
                 words = waiting.pop(0)
-                running[pool.submit(measured, tandem, words, deadline - time.monotonic())] = (words, time.monotonic())
+                running[pool.submit(measured, tandem, words, result, deadline - time.monotonic())] = (words, time.monotonic())
             if not running:
                 break
             ended, _ = wait(running, return_when=FIRST_COMPLETED)
