@@ -2,6 +2,7 @@
 #include "tandem/runtime/wait/caller_loop.hpp"
 
 #include <algorithm>
+#include <exception>
 
 #include "tandem/base/exceptions.hpp"
 #include "tandem/runtime/exec/log_lines.hpp"
@@ -24,6 +25,8 @@ struct CallerLoop::Waiting {
     if (loop.kernel_watch_ != nullptr) loop.kernel_watch_->begin_wait();
   }
   ~Waiting() {
+    // After a wait that throws its worker may be asleep, and pushes wake no worker that has left: the next wait steps it.
+    if (std::uncaught_exceptions() > exceptions) loop.executor_.caller().wake();
     if (loop.kernel_watch_ != nullptr) loop.kernel_watch_->end_wait();
     loop.workers_.leave_caller(loop.driver_.now_ns());
     loop.submission_.trace().emit<trace::Type::wait_ended>();
@@ -33,6 +36,7 @@ struct CallerLoop::Waiting {
 
   CallerLoop& loop;
   SubmittingThread::RunsKernels runs_kernels;
+  const int exceptions = std::uncaught_exceptions();
 };
 
 /// Starts the watch if possible: tasks run without it, so a wait does not fail without its thread.
