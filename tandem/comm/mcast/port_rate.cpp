@@ -59,7 +59,7 @@ void PortRate::look(std::int64_t now_ns, std::size_t unsent_bytes) {
   bytes_per_ns_ = bytes / took_ns;
   const double at_once = gone_when_rested_ - bytes_per_ns_ * static_cast<double>(rested_ns_ - began_ns_);
   burst_bytes_ = std::clamp(at_once, 0.0, most_rough_burst);
-  known_ = rough_ = true;
+  known_ = true;
 }
 
 void PortRate::learn(std::int64_t now_ns, double gone_bytes) {
@@ -68,7 +68,6 @@ void PortRate::learn(std::int64_t now_ns, double gone_bytes) {
   const auto took_ns = static_cast<double>(now_ns - since_ns_);
   if (bytes < least_bytes || took_ns <= 0) return;
   const double rate = bytes / took_ns;
-  rough_ = false;
   const bool is_first = learnt_ == 0;
   recent_[learnt_++ % recent_.size()] = rate;
   std::array<double, most_recent> sorted = recent_;

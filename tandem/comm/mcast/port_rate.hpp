@@ -75,7 +75,6 @@ class PortRate {
   std::array<double, most_recent> recent_ = {};  ///< rates, the oldest of them overwritten
   std::size_t learnt_ = 0;
   bool known_ = false;
-  bool rough_ = false;                ///< known from draining buffers alone
   double bytes_per_ns_ = 0, burst_bytes_ = 0;
 };
 
