@@ -64,11 +64,15 @@ def picture(report: Report) -> str:
     columns = min(len(panels), 3)
     rows = -(-len(panels) // columns)
     figure = Figure(figsize=(8 if columns == 1 else 5 * columns, 4.6 if rows == 1 else 3.8 * rows), layout="constrained")
+    shown: dict[str, Any] = {}  # what stands in the legend, beside the last panel
     for index, panel in enumerate(panels):
         axes = figure.add_subplot(rows, columns, index + 1)
         _draw(axes, report, panel)
         if panel is not None:
             axes.set_title(f"{experiment.panels} {panel}", fontsize=10)
+        lines, labels = axes.get_legend_handles_labels()
+        shown.update(zip(labels, lines))
+    figure.axes[-1].legend(shown.values(), shown, fontsize=8, frameon=False, loc="upper left", bbox_to_anchor=(1.02, 1))
     out = io.StringIO()
     figure.savefig(out, format="svg", metadata={"Date": None})
     text = out.getvalue()
@@ -107,7 +111,6 @@ def _draw(axes: Any, report: Report, panel: Any) -> None:
     axes.set(xlabel=across, ylabel=experiment.unit)
     axes.grid(alpha=0.25, linewidth=0.6)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(fontsize=8)
 
 
 def _name(place: Place, axes: Sequence[str]) -> str:
