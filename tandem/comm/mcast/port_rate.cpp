@@ -72,7 +72,7 @@ void PortRate::learn(std::int64_t now_ns, double gone_bytes) {
   recent_[learnt_++ % recent_.size()] = rate;
   std::array<double, most_recent> sorted = recent_;
   const std::size_t count = std::min<std::size_t>(learnt_, sorted.size());
-  const auto quartile = sorted.begin() + static_cast<std::ptrdiff_t>((count - 1) * 3 / 4);
+  const auto quartile = sorted.begin() + static_cast<std::ptrdiff_t>((3 * count + 3) / 4 - 1);
   std::nth_element(sorted.begin(), quartile, sorted.begin() + static_cast<std::ptrdiff_t>(count));
   bytes_per_ns_ = *quartile;
   known_ = true;
