@@ -28,7 +28,8 @@ TEST(NumberList, EndsALongRange) { EXPECT_EQ(range_of("1:9223372036854775807:1")
 TEST(NumberList, TakesPositiveNumbersWithinABound) {
   EXPECT_EQ(positive_numbers("7", 9), (Numbers{7}));
   EXPECT_EQ(positive_numbers("1:9:4", 9), (Numbers{1, 5, 9}));
-  for (const char* word : {"0", "10", "0:4:2", "1:10:9", "x", "1:1000000:1"}) EXPECT_FALSE(positive_numbers(word, 9)) << word;
+  for (const char* word : {"0", "10", "0:4:2", "1:10:9", "x", "1:1000000:1"})
+    EXPECT_FALSE(positive_numbers(word, 9)) << word;
 }
 
 }  // namespace

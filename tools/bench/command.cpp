@@ -420,8 +420,8 @@ BenchPlan broadcasts() {
                       rate_of_each_rank(),
                       {"--nb", 320U, "Order of a tile"},
                       {"--emulate-kernels", 5.0,
-                       "GFlop/s at which kernels would run: they sleep instead, so that few cores stand for many; 5 and "
-                       "200mbit have the 200 operations a byte of the thesis's machines",
+                       "GFlop/s at which kernels would run: they sleep instead, so that few cores stand for many; 5 "
+                       "and 200mbit have the 200 operations a byte of the thesis's machines",
                        Range{1e-3, 1e6}}},
           .suites = broadcasts_suites,
           .each = {"operations", "ranks"}};

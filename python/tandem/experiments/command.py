@@ -9,6 +9,7 @@ import sys
 import tarfile
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +103,8 @@ def _one(experiment: Experiment, arguments: argparse.Namespace, version: str, de
     usual = compare(experiment, _results(experiment, kept, other_places, {}))
     varied = {what: compare(experiment, _results(experiment, kept, other_places, factors)) for what, factors in changes.items()}
     report = Report(experiment, arguments.size, results, outcomes, sentence(outcomes, varied, usual), missing)
+    if results:
+        report = replace(report, picture=picture(report))
     _write(report, folder)
     return report
 
@@ -113,8 +116,8 @@ def _results(experiment: Experiment, kept: Kept, places: Sequence[Place], factor
 
 def _write(report: Report, folder: Path) -> None:
     (folder / f"{report.size}.txt").write_text(table(report), encoding="utf-8")
-    if report.results:
-        (folder / f"{report.size}.svg").write_text(picture(report), encoding="utf-8")
+    if report.picture:
+        (folder / f"{report.size}.svg").write_text(report.picture, encoding="utf-8")
     axes = list(report.experiment.grids[report.size])
     with (folder / f"{report.size}.csv").open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)

@@ -92,7 +92,7 @@ def _order(experiment: Experiment, one: Comparison, results: Results, values: Ma
 
 
 def _best(experiment: Experiment, one: Comparison, results: Results, values: Mapping[frozenset[tuple[str, Value]], float]) -> Outcome:
-    """The value of the axis that is the best most often; of several, the best in the mean of its logarithm."""
+    """The median over the other axes of the value that is the best."""
     groups: dict[frozenset[tuple[str, Value]], list[tuple[float, float]]] = {}
     for place, value in results:
         if _has(place, one.at):

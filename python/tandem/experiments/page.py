@@ -28,6 +28,7 @@ class Report:
     outcomes: Sequence[Outcome]
     sentence: str
     missing: str = ""  # why points are missing
+    picture: str = ""  # SVG; without points there is none
 
 
 def table(report: Report) -> str:
@@ -143,7 +144,7 @@ def _section(report: Report) -> str:
     command = f"<p><code>tandem {html.escape(' '.join(experiment.command))}</code></p>"
     return "\n".join([f"<h2 id='{html.escape(experiment.name)}'>{html.escape(experiment.title)}</h2>",
                       f"<p>{html.escape(experiment.source)}; {report.size}</p>",
-                      f"<p class=verdict>{html.escape(report.sentence)}</p>", missing, picture(report) if report.results else "",
+                      f"<p class=verdict>{html.escape(report.sentence)}</p>", missing, report.picture,
                       *(f"<p><b>{name}.</b> {html.escape(text)}</p>" for name, text in facts),
                       f"<table><tr><th>comparison<th>here<th>published<th></tr>{outcomes}</table>",
                       f"<details><summary>All points</summary><table>{points}</table>{command}</details>"])

@@ -27,22 +27,23 @@ class Kept:
         self.values: dict[Words, float] = {}
         if not file.exists():
             return
-        for line in file.read_text(encoding="utf-8", errors="replace").splitlines():
+        text = file.read_text(encoding="utf-8", errors="replace")
+        if text and not text.endswith("\n"):  # a line that was being written when the experiment was interrupted
+            with file.open("a", encoding="utf-8") as out:
+                out.write("\n")
+        for line in text.splitlines():
             try:
                 found = json.loads(line)
                 if found["version"] == version:
                     self.values[tuple(found["words"])] = float(found["value"])
             except (ValueError, KeyError, TypeError):
-                continue  # a line that was being written when the experiment was interrupted
+                continue  # no whole line
 
     def add(self, words: Words, value: float, seconds: float) -> None:
         self.values[words] = value
         line = json.dumps({"words": words, "value": value, "seconds": round(seconds, 3), "version": self.version})
-        text = line + "\n"
-        if self.file.exists() and self.file.stat().st_size > 0 and not self.file.read_bytes().endswith(b"\n"):
-            text = "\n" + text
         with self.file.open("a", encoding="utf-8") as file:
-            file.write(text)
+            file.write(line + "\n")
 
 
 def measured(tandem: str, words: Words, result: str, limit_s: float) -> float:
@@ -69,12 +70,12 @@ def run_all(tandem: str, commands: Sequence[Words], result: str, kept: Kept, dea
             show: Callable[[int, int], None]) -> Optional[str]:
     """Runs what is not kept yet, on all processors, until `deadline` (`time.monotonic`). Returns why some are missing."""
     waiting = [words for words in dict.fromkeys(commands) if words not in kept.values]
-    total, done = len(waiting), 0
+    total, done, cores = len(waiting), 0, len(os.sched_getaffinity(0))
     refused: Optional[str] = None
     running: dict[Future[float], tuple[Words, float]] = {}
-    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+    with ThreadPoolExecutor(cores) as pool:
         while waiting or running:
-            while waiting and refused is None and len(running) < len(os.sched_getaffinity(0)):
+            while waiting and refused is None and len(running) < cores:
                 words = waiting.pop(0)
                 running[pool.submit(measured, tandem, words, result, deadline - time.monotonic())] = (words, time.monotonic())
             if not running:

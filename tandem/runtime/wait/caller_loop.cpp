@@ -25,7 +25,7 @@ struct CallerLoop::Waiting {
     if (loop.kernel_watch_ != nullptr) loop.kernel_watch_->begin_wait();
   }
   ~Waiting() {
-    // After a wait that throws its worker may be asleep, and pushes wake no worker that has left: the next wait steps it.
+    // After a wait that throws its worker may be asleep, and pushes wake none that has left: the next wait steps it.
     if (std::uncaught_exceptions() > exceptions) loop.executor_.caller().wake();
     if (loop.kernel_watch_ != nullptr) loop.kernel_watch_->end_wait();
     loop.workers_.leave_caller(loop.driver_.now_ns());
