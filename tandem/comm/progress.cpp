@@ -420,7 +420,8 @@ bool Progress::wait_for(bool (*done)(void*), void* context, std::int64_t deadlin
   waiters_.fetch_add(1);
   if (!owner_sleeps_.load()) kick();  // the progress thread yields to this caller
   Polling polling(patience_, now_ns_());
-  while (!done(context) && polling.now_ns() < deadline_ns) {
+  bool is_done;
+  while (!(is_done = done(context)) && polling.now_ns() < deadline_ns) {
     const bool happened = once(polling.now_ns());
     if (happened) wake_others();
     switch (polling.polled(happened, now_ns_)) {
@@ -439,7 +440,7 @@ bool Progress::wait_for(bool (*done)(void*), void* context, std::int64_t deadlin
   }
   wake_others();  // one of them acquires the poll set; else the progress thread does, when no other thread makes
                   // progress
-  return done(context);
+  return is_done;  // asking again may get another answer: see `await`
 }
 
 void Progress::leave_to_thread() {

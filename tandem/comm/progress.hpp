@@ -98,11 +98,12 @@ class Progress final : public base::IdleWork {
     failures_.rethrow();
     return happened;
   }
-  /// Steps and sleeps until `done()`. False: the deadline came first, or the event loop found that it will never be.
+  /// Steps and sleeps until `done()`, and returns what it last said. False: the deadline came first, or the event loop
+  /// found that it will never be.
   template <class Done>
   bool until(Done done, std::int64_t deadline_ns = base::kNever);
   /// `until` without a deadline. Throws at once what a callback threw: `done` may wait for what that callback did not
-  /// do.
+  /// do. Of several threads that wait, one throws it, and what the others saw of it is true no more.
   template <class Done>
   void await(Done done) {
     bool is_done = false;
