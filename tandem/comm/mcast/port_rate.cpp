@@ -72,9 +72,9 @@ void PortRate::learn(std::int64_t now_ns, double gone_bytes) {
   recent_[learnt_++ % recent_.size()] = rate;
   std::array<double, most_recent> sorted = recent_;
   const std::size_t count = std::min<std::size_t>(learnt_, sorted.size());
-  const auto quartile = sorted.begin() + static_cast<std::ptrdiff_t>((3 * count + 3) / 4 - 1);
-  std::nth_element(sorted.begin(), quartile, sorted.begin() + static_cast<std::ptrdiff_t>(count));
-  bytes_per_ns_ = *quartile;
+  const auto median = sorted.begin() + static_cast<std::ptrdiff_t>(count / 2);
+  std::nth_element(sorted.begin(), median, sorted.begin() + static_cast<std::ptrdiff_t>(count));
+  bytes_per_ns_ = *median;
   known_ = true;
   if (!bends_) return;
   const auto before_ns = static_cast<double>(since_ns_ - began_ns_);

@@ -11,7 +11,8 @@
 // A busy time that does not end for long has times in which nothing may go: receivers do not answer, or bulk waits for
 // what is more urgent, which lasts the longer the slower the port seems. So w is learnt anew from each 512 KiB, between
 // two times at which a rail refuses, or bytes are taken while buffers still have some. Those in which the port was idle
-// seem slow, those behind a rest with a burst seem fast: the upper quartile of the last 32 is the rate.
+// seem slow, and those behind a rest fast, since queues of the host and of a limiter fill up that S does not hold: the
+// median of the last 32 is the rate.
 //
 // Where buffers take nearly everything, so that no rail refuses for long enough, a rate that is not known yet is learnt
 // from how they drain behind the last byte, at t_r: w = (S(t_r) - S(t)) / (t - t_r), and B = x(t_r) - S(t_r) -
@@ -29,8 +30,7 @@
 
 namespace tandem::comm {
 
-/// The upper quartile of what was learnt last: a port rarely seems faster than it is, but seems slower when senders or
-/// receivers lack a core. Times do not decrease. Not thread-safe; no allocation.
+/// The median of what was learnt last, the greater one of two. Times do not decrease. Not thread-safe; no allocation.
 class PortRate {
  public:
   void took(std::int64_t now_ns, std::size_t bytes);  ///< a rail took bytes

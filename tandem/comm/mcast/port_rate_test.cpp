@@ -155,11 +155,17 @@ TEST(PortRate, FollowsAChangedNetwork) {
   EXPECT_NEAR(rate.bytes_per_ns(), 0.125, 0.005);
 }
 
-TEST(PortRate, IsNotSlowedDownByThoseWhoHaveNoCore) {
+/// Some of the receivers have no core; queues that nobody sees fill up behind rests.
+TEST(PortRate, IsTheMedianOfWhatSeemsSlowAndFast) {
   PortRate rate;
   for (int i = 1; i < 50; ++i)
-    send(rate, {.bytes_per_ns = i % 3 == 0 ? 1.2 : 0.2, .bucket_bytes = 0}, i * 1'000'000'000LL, 4'000'000);
-  EXPECT_GT(rate.bytes_per_ns(), 0.7);
+    send(rate,
+         {.bytes_per_ns = i % 3 == 0   ? 0.2
+                          : i % 3 == 1 ? 1.6
+                                       : 1.2,
+          .bucket_bytes = 0},
+         i * 1'000'000'000LL, 4'000'000);
+  EXPECT_NEAR(rate.bytes_per_ns(), 1.2, 0.05);
   for (int i = 50; i < 150; ++i) send(rate, {.bytes_per_ns = 0.2, .bucket_bytes = 0}, i * 1'000'000'000LL, 4'000'000);
   EXPECT_NEAR(rate.bytes_per_ns(), 0.2, 0.05) << "a network that has become slower is followed";
 }
