@@ -51,19 +51,26 @@ Distribution Distribution::contiguous(Grid grid, Tiles tiles) {
   return {tiles.rows, tiles.cols, std::move(pattern)};
 }
 
-Distribution Distribution::columns_by_speed(const std::vector<double>& speeds, std::size_t columns) {
-  TANDEM_ASSERT(!speeds.empty() && std::all_of(speeds.begin(), speeds.end(), [](double speed) { return speed > 0; }));
-  std::vector<double> given(speeds.size(), 0);
-  std::vector<std::uint32_t> pattern;
-  for (std::size_t column = 0; column < std::max<std::size_t>(columns, 1); ++column) {
+Distribution Distribution::columns_by_speed(const std::vector<double>& speeds, std::size_t columns, std::uint32_t p) {
+  TANDEM_ASSERT(p > 0 && !speeds.empty() && speeds.size() % p == 0);
+  std::vector<double> slowest;  // of each group
+  for (auto first = speeds.begin(); first != speeds.end(); first += p)
+    slowest.push_back(*std::min_element(first, first + p));
+  TANDEM_ASSERT(std::ranges::all_of(slowest, [](double speed) { return speed > 0; }));
+  std::vector<double> given(slowest.size(), 0);
+  std::vector<std::size_t> group_of;
+  while (group_of.size() < std::max<std::size_t>(columns, 1)) {
     std::size_t next = 0;
-    for (std::size_t rank = 1; rank < speeds.size(); ++rank)
-      if ((given[rank] + 1) / speeds[rank] < (given[next] + 1) / speeds[next]) next = rank;
+    for (std::size_t group = 1; group < slowest.size(); ++group)
+      if ((given[group] + 1) / slowest[group] < (given[next] + 1) / slowest[next]) next = group;
     given[next] += 1;
-    pattern.push_back(static_cast<std::uint32_t>(next));
+    group_of.push_back(next);
   }
-  const std::size_t count = pattern.size();
-  return {1, count, std::move(pattern)};
+  std::vector<std::uint32_t> pattern;
+  for (std::uint32_t row = 0; row < p; ++row)
+    for (const std::size_t group : group_of) pattern.push_back(static_cast<std::uint32_t>(group) * p + row);
+  const std::size_t count = group_of.size();
+  return {p, count, std::move(pattern)};
 }
 
 base::Result<Distribution> Distribution::parse(const std::string& text) {

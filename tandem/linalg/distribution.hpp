@@ -39,9 +39,10 @@ class Distribution {
   };
   static Distribution contiguous(Grid grid, Tiles tiles);
 
-  /// Whole tile columns, dealt out in turn in proportion to the ranks' speeds (each > 0): every prefix of the columns
-  /// is as balanced as it can be (the smallest finishing time first). A single rank gets every column.
-  static Distribution columns_by_speed(const std::vector<double>& speeds, std::size_t columns);
+  /// Tile columns, dealt out in turn in proportion to the ranks' speeds (each > 0): every prefix of the columns is as
+  /// balanced as it can be (the smallest finishing time first). Each column goes to `p` ranks that follow each other,
+  /// which share its rows in turn, and of which the slowest counts; the number of ranks is a multiple of `p`.
+  static Distribution columns_by_speed(const std::vector<double>& speeds, std::size_t columns, std::uint32_t p = 1);
 
   /// Reads a pattern: one line per tile row, ranks separated by blanks, as long as the first; lines that begin with #
   /// are comments. The pattern is repeated if the matrix is larger. Errors: malformed (with the line), not_found, io.

@@ -21,6 +21,23 @@ TEST(Distribution, ContiguousBlocksAreEvenAndNumberedByRows) {
   EXPECT_EQ(distribution.ranks(), 6u);
 }
 
+TEST(Distribution, ColumnsGoToRanksAndToGroupsOfThemBySpeed) {
+  const auto count = [](const Distribution& distribution, std::uint32_t rank, std::size_t rows, std::size_t columns) {
+    std::size_t tiles = 0;
+    for (std::size_t i = 0; i < rows; ++i)
+      for (std::size_t j = 0; j < columns; ++j) tiles += distribution.owner(i, j) == rank ? 1 : 0;
+    return tiles;
+  };
+  const auto alone = Distribution::columns_by_speed({1, 3}, 40);
+  EXPECT_EQ(count(alone, 0, 1, 40), 10u);
+  EXPECT_EQ(count(alone, 1, 1, 40), 30u);
+  const auto groups = Distribution::columns_by_speed({1, 2, 3, 4}, 40, 2);  // the slowest of each: 1 and 3
+  EXPECT_EQ(groups.ranks(), 4u);
+  for (const std::uint32_t rank : {0u, 1u}) EXPECT_EQ(count(groups, rank, 2, 40), 10u);
+  for (const std::uint32_t rank : {2u, 3u}) EXPECT_EQ(count(groups, rank, 2, 40), 30u);
+  EXPECT_NE(groups.owner(0, 0), groups.owner(1, 0)) << "rows in turn";
+}
+
 TEST(Distribution, ContiguousWithFewerTilesThanRanksLeavesSomeWithout) {
   const auto distribution = Distribution::contiguous({.p = 1, .q = 8}, {.rows = 3, .cols = 3});
   for (std::size_t j = 0; j < 3; ++j) {

@@ -11,6 +11,7 @@
 
 #include "tandem/base/config.hpp"
 #include "tandem/base/log.hpp"
+#include "tandem/base/number_of.hpp"
 #include "tandem/base/topology.hpp"
 #include "tandem/base/blas_threads.hpp"
 #include "tandem/linalg/blas_library.hpp"
@@ -32,8 +33,9 @@ namespace {
 struct Places {
   std::uint32_t p = 0, q = 0;  ///< 0: not given
   std::string file = {};
+  std::vector<std::string> speeds = {};  ///< of ranks: numbers, or COUNTxNUMBER
 
-  bool given() const noexcept { return p > 0 || q > 0 || !file.empty(); }
+  bool given() const noexcept { return p > 0 || q > 0 || !file.empty() || !speeds.empty(); }
 };
 
 /// The arguments as given.
@@ -137,7 +139,7 @@ std::string contradiction(const LinalgArguments& arguments, const LinalgJob& job
     if (arguments.precisions.size() > 1) return "--emulate-kernels takes one precision";
   }
   for (const Places& places : {arguments.places, arguments.to})
-    if (!places.file.empty() && (places.p > 0 || places.q > 0))
+    if (!places.file.empty() && (places.p > 0 || places.q > 0 || !places.speeds.empty()))
       return "a distribution and a grid of ranks exclude each other: the file says which rank owns each tile";
   return "";
 }
@@ -157,6 +159,27 @@ runtime::Emulation emulation_of(const LinalgArguments& arguments) {
   };
 }
 
+/// Columns by the speeds of ranks. Errors: numbers that are no speeds of all ranks, or no multiple of P of them.
+base::Result<linalg::Distribution> distribution_by_speed(const LinalgJob& job, const Places& places,
+                                                         std::uint32_t ranks) {
+  const auto wrong = [](std::string what) { return base::Error{base::ErrorCode::invalid_argument, std::move(what)}; };
+  std::vector<double> speeds;
+  for (const std::string& word : places.speeds) {
+    const auto times = word.find('x');
+    const auto count = times == word.npos ? 1 : base::number_of<std::uint32_t>(word.substr(0, times)).value_or(0);
+    const auto speed = base::number_of<double>(times == word.npos ? word : word.substr(times + 1)).value_or(0);
+    if (count == 0 || count > ranks || !(speed > 0 && speed < 1e12))
+      return wrong(
+          fmt::format("--speeds: '{}' is no speed of some of {}: write 14x1,7x2.5", word, counted(ranks, "rank")));
+    speeds.insert(speeds.end(), count, speed);
+  }
+  const std::uint32_t p = std::max(places.p, 1U);
+  if (speeds.size() != ranks || ranks % p != 0 || places.q > 0)
+    return wrong(fmt::format("--speeds has {} for {}: each has one, in columns of P ranks (--p), without --q",
+                             speeds.size(), counted(ranks, "rank")));
+  return linalg::Distribution::columns_by_speed(speeds, (job.n + job.tile - 1) / job.tile, p);
+}
+
 /// The owner of each tile among `ranks` ranks. Errors: a file, or a grid of another number of ranks.
 base::Result<linalg::Distribution> distribution_of(const LinalgJob& job, const Places& places, std::uint32_t ranks) {
   using linalg::Distribution;
@@ -167,6 +190,7 @@ base::Result<linalg::Distribution> distribution_of(const LinalgJob& job, const P
                        fmt::format("{} names rank {}, but the job has {}", places.file, read.value().ranks() - 1,
                                    counted(ranks, "rank"))};
   }
+  if (!places.speeds.empty()) return distribution_by_speed(job, places, ranks);
   Distribution::Grid grid = Distribution::squarest(ranks);
   if (places.p > 0) grid = {places.p, places.q > 0 ? places.q : std::max(1U, ranks / places.p)};
   else if (places.q > 0) grid = {std::max(1U, ranks / places.q), places.q};
@@ -389,6 +413,11 @@ void add_places(Subcommand command, LinalgArguments& arguments) {
   command.add_option("--q", arguments.places.q, "On several ranks: columns of the process grid").positive();
   command.add_option("--distribution", arguments.places.file,
                       "On several ranks: file with the rank of each tile, one line for each row of tiles");
+  command
+      .add_option(
+          "--speeds", arguments.places.speeds,
+          "On several ranks: their speeds, as 14x1,7x2.5; each column of P ranks gets tile columns by its slowest")
+      .list();
   command.add_option("--to-p", arguments.to.p, "copy on several ranks: rows of the process grid of the target")
       .positive();
   command.add_option("--to-q", arguments.to.q,

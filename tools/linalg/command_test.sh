@@ -101,8 +101,14 @@ result 'p["travelling_bytes"] == 0' "$tandem" run -n 2 "$tandem" linalg copy -n 
 result 'p["travelling_bytes"] == 64 * 64 * 4' "$tandem" run -n 2 "$tandem" linalg copy -n 64 --nb 16 --p 1 --to-p 2
 echo 0 > first.ranks
 echo 1 > second.ranks
+echo 1 1 1 1 > third.ranks
 result 'p["travelling_bytes"] == 64 * 64 * 8' "$tandem" run -n 2 "$tandem" linalg copy -n 64 --nb 16 \
   --distribution first.ranks --to-distribution second.ranks
+
+# Rank 1, three times as fast as rank 0, has three of four tile columns, of which half were its own before.
+result 'p["travelling_bytes"] == 64 * 16 * 8' "$tandem" run -n 2 "$tandem" linalg copy -n 64 --nb 16 --p 1 --to-distribution third.ranks --speeds 1,3
+refused 2 "'x' is no speed" copy -n 10 --speeds x
+refused 2 "--speeds has 2 for 1 rank" copy -n 10 --speeds 1,1
 
 # Lists and ranges of sizes: a result of each, in a table, as JSON and as CSV.
 "$tandem" linalg potrf -n 64:128:64,200 --nb 32,50 --repetitions 1 --check --csv sizes.csv > sizes.txt || fail "sizes in a list"
