@@ -185,8 +185,9 @@ Options plain() { return {.more = {{"trace", ""}, {"models", "off"}, {"log", "er
 
 /// Runs the program on all ranks.
 void simulate(const sim::Platform& platform, const std::function<void(Runtime&)>& program) {
-  sim::Simulation simulation(
-      {.platform = platform, .kernels = [](const runtime::EmulatedTask&) { return sim::KernelTime{.mean_ns = 1e5}; }});
+  sim::Simulation simulation({.platform = platform, .kernels = [](const runtime::EmulatedTask&, std::uint32_t) {
+                                return sim::KernelTime{.mean_ns = 1e5};
+                              }});
   const auto outcome = simulation.run([&program](std::uint32_t) {
     Runtime rt(plain());
     program(rt);

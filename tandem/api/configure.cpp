@@ -96,6 +96,14 @@ void register_options(base::Registry& registry) {
        .type = OptionType::boolean,
        .default_value = "true",
        .help = "the calling thread is worker 0 and runs tasks while it waits; false: each worker has its own thread"});
+  registry.add({.name = "caller.numa",
+                .type = OptionType::integer,
+                .default_value = "-1",
+                .help =
+                    "NUMA node, from 0, of the calling thread: its cores are worker 0's and the first workers', and "
+                    "memory that the program touches first is there (-1: any)",
+                .minimum = -1,
+                .maximum = 1023});
   registry.add({.name = "bind", .type = OptionType::boolean, .default_value = "true",
                 .help = "bind each worker's thread to a core, and a rank to its share of the host's cores"});
   registry.add({.name = "cores", .type = OptionType::text, .default_value = "",

@@ -20,9 +20,9 @@
 #include <gtest/gtest.h>
 
 #include "tandem/api/copies_seen.hpp"
-#include "tandem/api/plain_device.hpp"
 #include "tandem/api/test_support.hpp"
 #include "tandem/device.hpp"
+#include "tandem/runtime/device/plain_device.hpp"
 #include "tandem/runtime/memory/out_of_memory.hpp"
 
 namespace tandem::livelock_test {
@@ -86,7 +86,7 @@ void play_on_threads(const Rooms& rooms, const Flow& flow, int rounds = 3) {
     Options options{.workers = 2};
     for (unsigned device = 0; device < rooms.devices; ++device)
       options.devices.push_back([&] {
-        return DeviceUnit{.device = std::make_unique<PlainDevice>(2),
+        return DeviceUnit{.device = std::make_unique<runtime::PlainDevice>(2),
                           .memory = std::make_unique<OwnMemory>(),
                           .copier = nullptr,
                           .budget = rooms.on_device * bytes};

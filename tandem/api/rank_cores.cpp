@@ -101,26 +101,22 @@ void settle_on(const std::vector<unsigned>& pus, WorldResources& resources, cons
   resources.log->info("{}: hardware threads {}", why, base::format_pu_list(pus_of(*resources.topology)));
 }
 
-}  // namespace
-
-Result<std::vector<unsigned>> cores_of_option(std::string_view text, std::size_t place, std::size_t count) {
-  std::vector<std::string_view> lists;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(';', begin), text.size());
-    lists.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
+/// By option `caller.numa`: this thread, and those that it makes and that nobody binds, stay on that NUMA node.
+void bind_caller(const base::Config& config, WorldResources& resources) {
+  const std::int64_t home = config.get_int("caller.numa");
+  if (home < 0 || !config.get_bool("bind") || !resources.has_own_cores) return;
+  std::vector<unsigned> pus;
+  for (const base::CoreId core : cores_near(*resources.topology, static_cast<std::size_t>(home))) {
+    const auto& of_core = resources.topology->cores()[core.index()].pus;
+    pus.insert(pus.end(), of_core.begin(), of_core.end());
   }
-  if (lists.size() > 1 && lists.size() != count) {
-    return Error{ErrorCode::invalid_argument,
-                 fmt::format("option cores has {} lists, but this host has {} of the job's ranks: give one list, or one for each "
-                             "rank of the host, separated by semicolons", lists.size(), count)};
-  }
-  auto pus = base::parse_pu_list(lists.size() == 1 ? lists.front() : lists.at(place));
-  if (!pus.ok()) return Error{pus.error().code, "option cores: " + pus.error().message};
-  return pus;
+  resources.home.reset();  // it gives back the mask that this process had
+  resources.home = std::make_unique<base::ScopedAffinity>(pus);
+  if (!resources.home->result().ok())
+    resources.log->warn("option caller.numa: the thread is not bound: {}", resources.home->result().error().message);
 }
 
-void find_cores(const base::Config& config, const comm::Job* job, WorldResources& resources) {
+void find_own_cores(const base::Config& config, const comm::Job* job, WorldResources& resources) {
   resources.topology = std::make_unique<base::Topology>(checked(base::Topology::discover()));
   const std::vector<base::Rank> here = job != nullptr ? job->here : std::vector<base::Rank>();
   if (const std::string& text = config.get_string("cores"); !text.empty()) {
@@ -138,6 +134,33 @@ void find_cores(const base::Config& config, const comm::Job* job, WorldResources
   resources.has_own_cores = true;
   if (plan->pus == pus_of(*resources.topology)) return;  // the launcher has set a separate mask
   settle_on(plan->pus, resources, "this rank's share of the cores that ranks of this host have in common");
+}
+
+}  // namespace
+
+Result<std::vector<unsigned>> cores_of_option(std::string_view text, std::size_t place, std::size_t count) {
+  std::vector<std::string_view> lists;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(';', begin), text.size());
+    lists.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  if (lists.size() > 1 && lists.size() != count) {
+    return Error{
+        ErrorCode::invalid_argument,
+        fmt::format(
+            "option cores has {} lists, but this host has {} of the job's ranks: give one list, or one for each "
+            "rank of the host, separated by semicolons",
+            lists.size(), count)};
+  }
+  auto pus = base::parse_pu_list(lists.size() == 1 ? lists.front() : lists.at(place));
+  if (!pus.ok()) return Error{pus.error().code, "option cores: " + pus.error().message};
+  return pus;
+}
+
+void find_cores(const base::Config& config, const comm::Job* job, WorldResources& resources) {
+  find_own_cores(config, job, resources);
+  bind_caller(config, resources);
 }
 
 }  // namespace tandem

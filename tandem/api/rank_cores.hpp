@@ -25,7 +25,8 @@ struct WorldResources;
 ///    (`base::plan_rank_cores`).
 ///
 /// If a rank does not tell its mask in time, the others have no plan: each divides the number of its cores by the
-/// number of ranks, unbound. `job` is null for a single rank. Throws StartError.
+/// number of ranks, unbound. `job` is null for a single rank. Option `caller.numa` then binds this thread to the cores
+/// of one NUMA node. Throws StartError.
 void find_cores(const base::Config& config, const comm::Job* job, WorldResources& resources);
 
 /// Parses option `cores`: "0-7,16-23" for every rank, or one list for each rank of the host, separated by semicolons.

@@ -107,6 +107,32 @@ TEST(RankCores, AListBindsARankThatIsAlone) {
   }).join();
 }
 
+TEST(RankCores, TheCallerAndTheFirstWorkersAreOnItsNumaNode) {
+  const auto machine = base::Topology::synthetic("numa:2 core:3 pu:1").value();
+  const auto places = [&machine](const std::vector<std::pair<std::string, std::string>>& options) {
+    std::vector<std::size_t> numa;
+    for (const WorkerPlacement& placement : plan_workers(machine, std::nullopt, config_with(options)))
+      numa.push_back(machine.numa_place_of(core_of(placement, machine)));
+    return numa;
+  };
+  EXPECT_THAT(places({}), ElementsAre(0, 0, 0, 1, 1, 1));
+  EXPECT_THAT(places({{"caller.numa", "1"}}), ElementsAre(1, 1, 1, 0, 0, 0));
+  EXPECT_THAT(places({{"caller.numa", "1"}, {"workers", "4"}}), ElementsAre(1, 1, 1, 0));
+  EXPECT_THROW(places({{"caller.numa", "2"}}), StartError);
+}
+
+TEST(RankCores, TheCallerIsBoundToItsNumaNode) {
+  const auto before = base::affinity_of_this_thread();
+  std::thread([&before] {
+    WorldResources resources;
+    resources.log = std::make_unique<base::Log>(base::LogLevel::error);
+    find_cores(config_with({{"caller.numa", "0"}}), nullptr, resources);
+    ASSERT_NE(resources.home, nullptr);
+    for (const unsigned pu : base::affinity_of_this_thread()) EXPECT_THAT(before, testing::Contains(pu));
+    EXPECT_THROW(find_cores(config_with({{"caller.numa", "99"}}), nullptr, resources), StartError);
+  }).join();
+}
+
 TEST(RankCores, WorkersFillTheCoresOfARankThatHasThemForItself) {
   const auto machine = base::Topology::synthetic("core:16 pu:1").value();
   const auto bound = [&](const std::vector<std::pair<std::string, std::string>>& options, RankShare share,

@@ -347,7 +347,11 @@ void Runtime::start_virtually(const Options& program) {
   resources_->clock = std::make_unique<clock::LoopClock>(place.loop());
   runtime::World world = begin_world(*config_, *resources_);
   world.driver = place.make_driver();
-  place.furnish(world, static_cast<unsigned>(config_->get_int("workers")));
+  const std::int64_t home = config_->get_int("caller.numa");
+  place.furnish(world, {.workers = static_cast<unsigned>(config_->get_int("workers")),
+                        .divides_memory = config_->get_bool("numa"),
+                        .home = home < 0 ? std::nullopt : std::optional(static_cast<unsigned>(home))});
+  if (!program.emulation) world.estimates = place.estimates();
   settle_policy(world, *config_, *resources_);
   trace_ = make_trace(*config_, {place.rank(), place.size(), place.job()}, *resources_);
   comm::EndpointOptions endpoint_options = comm::comm_options(*config_);

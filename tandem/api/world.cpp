@@ -8,14 +8,14 @@
 #include <cstdlib>
 #include <map>
 
-#include "tandem/api/plain_device.hpp"
 #include "tandem/base/cpu_quota.hpp"
 #include "tandem/base/exceptions.hpp"
 #include "tandem/base/owned_file.hpp"
 #include "tandem/base/thread_driver.hpp"
 #include "tandem/clock/loop_clock.hpp"
 #include "tandem/comm/endpoint.hpp"
-#include "tandem/runtime/device/modelled_memory.hpp"
+#include "tandem/runtime/worker/modelled_links.hpp"
+#include "tandem/runtime/device/plain_device.hpp"
 #include "tandem/runtime/exec/recorded_order.hpp"
 #include "tandem/runtime/memory/numa_memory.hpp"
 #include "tandem/runtime/memory/spill_file.hpp"
@@ -31,20 +31,6 @@ std::unique_ptr<runtime::Policy> make_policy(const std::string& name, const runt
   for (const std::string& other : policies.names()) known += (known.empty() ? "" : ", ") + other;
   throw StartError(fmt::format("there is no scheduling policy '{}'; known are: {}", name, known));
 }
-
-/// A memory that only copies reach: main memory at addresses that nothing else knows.
-class DistantMemory final : public runtime::MemoryNode {
- public:
-  DistantMemory(unsigned index, runtime::MessageMemory messages) : index_(index), messages_(messages) {}
-  std::string name() const override { return fmt::format("test memory {}", index_); }
-  void* allocate(std::size_t bytes) override { return std::malloc(bytes == 0 ? 1 : bytes); }
-  void release(void* memory, std::size_t) noexcept override { std::free(memory); }
-  runtime::MessageMemory messages() const noexcept override { return messages_; }
-
- private:
-  unsigned index_;
-  runtime::MessageMemory messages_;
-};
 
 /// Copies at a later date of the loop.
 class LateCopier final : public runtime::Copier {
@@ -71,33 +57,8 @@ class LateCopier final : public runtime::Copier {
   std::int64_t most_ns_;
 };
 
-/// Copies that take the time of a link, one after the other in each direction. If they share memory with kernels, each
-/// gets the rate that is free when it starts.
-class LinkCopier final : public runtime::Copier {
- public:
-  LinkCopier(base::EventLoop& loop, const runtime::MachineLink& link, runtime::ModelledMemory* memory)
-      : loop_(loop), link_(link), memory_(memory) {}
-  runtime::CopyState start(const runtime::CopyRequest& request, runtime::CopyEnded ended) override {
-    std::int64_t& free_ns = free_ns_[request.to_node == 0 ? 0 : 1];
-    runtime::MachineLink link = link_;
-    if (memory_ != nullptr) link.bytes_per_ns *= memory_->network_share();
-    free_ns = std::max(free_ns, loop_.now_ns()) + static_cast<std::int64_t>(link.copy_ns(request.shape.bytes()));
-    if (memory_ != nullptr) memory_->use_network_until(free_ns);
-    loop_.at(free_ns, [request, ended] {
-      runtime::copy_matrix(request);
-      ended(nullptr);
-    });
-    return runtime::CopyState::posted;
-  }
-
- private:
-  base::EventLoop& loop_;
-  const runtime::MachineLink link_;
-  runtime::ModelledMemory* const memory_;
-  std::int64_t free_ns_[2] = {};
-};
-
-/// All cores except the one kept for the progress thread, if another is left.
+/// All cores except the one kept for the progress thread, if another is left; those near the calling thread's NUMA node
+/// first, if it has one.
 std::vector<base::CoreId> cores_for_workers(const base::Topology& topology, const base::Config& config) {
   const int progress_pu = config.get_bool("reserve_core") ? comm::progress_core(config).value_or(-1) : -1;
   std::vector<base::CoreId> cores;
@@ -106,6 +67,10 @@ std::vector<base::CoreId> cores_for_workers(const base::Topology& topology, cons
     const bool reserved =
         progress_pu >= 0 && std::count(pus.begin(), pus.end(), static_cast<unsigned>(progress_pu)) > 0;
     if (!reserved || topology.cores().size() == 1) cores.emplace_back(core);
+  }
+  if (const std::int64_t home = config.get_int("caller.numa"); home >= 0) {
+    const auto near = cores_near(topology, static_cast<std::size_t>(home));
+    std::ranges::stable_partition(cores, [&near](base::CoreId core) { return std::ranges::count(near, core) > 0; });
   }
   return cores;
 }
@@ -164,9 +129,19 @@ std::vector<WorkerPlacement> plan_workers(const base::Topology& topology, std::o
   for (std::size_t worker = 0; worker < count; ++worker) {
     const bool is_caller = worker == 0 && config.get_bool("caller");
     plan.push_back({worker, {}, is_caller});
-    if (bound && !is_caller) plan.back().core = cores[worker];
+    const bool roams = is_caller && config.get_int("caller.numa") < 0;
+    if (bound && !roams) plan.back().core = cores[worker];
   }
   return plan;
+}
+
+std::vector<base::CoreId> cores_near(const base::Topology& topology, std::size_t numa_place) {
+  std::vector<base::CoreId> near;
+  for (std::uint32_t core = 0; core < topology.cores().size(); ++core)
+    if (topology.numa_place_of(base::CoreId(core)) == numa_place) near.emplace_back(core);
+  if (near.empty())
+    throw StartError(fmt::format("option caller.numa: no core of this rank is near NUMA node {}", numa_place));
+  return near;
 }
 
 base::CoreId core_of(const WorkerPlacement& placement, const base::Topology& topology) {
@@ -267,13 +242,16 @@ runtime::World make_test_world(const TestWorldOptions& options, WorldResources& 
   world.clock = resources.clock.get();
   world.log = resources.log.get();
   world.add_cpu_workers(options.workers);
+  const auto links =
+      std::make_shared<runtime::ModelledLinks>(*loop, runtime::ModelledLinks::Options{.memory = options.memory});
   const auto add_memory = [&](runtime::NodeKind kind, std::size_t budget) {
-    auto memory =
-        std::make_unique<DistantMemory>(static_cast<unsigned>(world.machine.nodes.size()), options.device_messages);
-    std::string name = memory->name();
+    std::string name = fmt::format("test memory {}", world.machine.nodes.size());
+    auto memory = runtime::make_modelled_node(name, options.device_messages);
     std::unique_ptr<runtime::Copier> copier;
-    if (options.link) copier = std::make_unique<LinkCopier>(*loop, *options.link, options.memory);
-    else copier = std::make_unique<LateCopier>(*loop, options.copy_ns);
+    if (options.link)
+      copier = runtime::ModelledLinks::make_copier(links);
+    else
+      copier = std::make_unique<LateCopier>(*loop, options.copy_ns);
     const runtime::NodeIndex node = world.add_memory({.kind = kind, .name = std::move(name), .budget = budget},
                                                      std::move(memory), std::move(copier));
     for (runtime::NodeIndex other = 0; options.link && other < node; ++other)
@@ -283,13 +261,14 @@ runtime::World make_test_world(const TestWorldOptions& options, WorldResources& 
         link.to = to;
         link.source = runtime::LinkSource::given;
         world.machine.set_link(link);
+        links->add(link);
       }
     return node;
   };
   for (unsigned i = 0; i < options.devices; ++i) {
     world.machine.workers.push_back({DeviceKind::user, add_memory(runtime::NodeKind::device, options.device_bytes)});
     if (options.device_depth > 1)
-      world.set_device(options.workers + i, std::make_unique<PlainDevice>(options.device_depth));
+      world.set_device(options.workers + i, std::make_unique<runtime::PlainDevice>(options.device_depth));
   }
   world.machine.nodes[0].budget = options.main_bytes;
   if (options.main_bytes != 0) add_memory(runtime::NodeKind::storage, 0);

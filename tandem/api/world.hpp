@@ -45,10 +45,14 @@ struct RankShare {
 
 /// Plans workers by the options: as many as cores, or fewer if this rank's part of the cgroup's quota of processor time
 /// allows less. Worker 0 is the calling thread, which is bound to no single core; worker i goes to core i, unless there
-/// are more workers than cores. A rank without its own cores divides their number by the ranks, and the system places
-/// its workers. The progress thread's core does not count if it is reserved.
+/// are more workers than cores; with option `caller.numa`, cores of that NUMA node come first, and worker 0 has the
+/// first of them. A rank without its own cores divides their number by the ranks, and the system places its workers.
+/// The progress thread's core does not count if it is reserved.
 std::vector<WorkerPlacement> plan_workers(const base::Topology& topology, std::optional<double> cpu_quota,
                                           const base::Config& config, const RankShare& share = {});
+
+/// The cores near a NUMA node, by its index in `topology.numa_nodes()`. Throws StartError if there are none.
+std::vector<base::CoreId> cores_near(const base::Topology& topology, std::size_t numa_place);
 
 /// The core to which a worker is bound, or that stands for an unbound one.
 base::CoreId core_of(const WorkerPlacement& placement, const base::Topology& topology);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -20,6 +21,13 @@ struct EndpointOptions;
 }
 
 namespace tandem::runtime {
+
+/// What a program asks of the machine of its place.
+struct Furnishing {
+  unsigned workers = 0;               ///< of kind cpu; 0: as many as the place has cores
+  bool divides_memory = false;        ///< each NUMA node with workers is a memory, and holds the data of their tasks
+  std::optional<unsigned> home = {};  ///< NUMA node of the calling thread and of main memory; none: the first one
+};
 
 /// One rank of a simulated job: the machine, the network and the time that its program sees. A `Runtime` that is
 /// constructed while the program lives there uses them, whatever its options say of this machine.
@@ -52,12 +60,14 @@ class VirtualPlace {
   /// Where the rank's workers, messages and copies take place. Outlives every runtime of the rank.
   virtual base::EventLoop& loop() noexcept = 0;
   virtual std::unique_ptr<base::Driver> make_driver() = 0;
-  /// Adds workers and memories. `workers`: number of CPU workers; 0: as many as the place has cores.
-  virtual void furnish(World& world, unsigned workers) = 0;
+  /// Adds workers, memories and devices. Throws UsageError for what the place does not have.
+  virtual void furnish(World& world, const Furnishing& wanted) = 0;
   /// Connects the rank to the others; null: there is one rank.
   virtual std::unique_ptr<comm::Endpoint> open_endpoint(const comm::EndpointOptions& options, base::Log& log) = 0;
   /// How long kernels take there.
   virtual Emulation emulation() = 0;
+  /// What policies that look ahead know of that before any kernel has run.
+  virtual std::unique_ptr<Estimates> estimates() = 0;
   /// Whether all kernels run there, so that data has its values.
   virtual bool computes() const noexcept = 0;
   /// Messages of more bytes arrive without them.

@@ -1,9 +1,10 @@
 // tandem/sim/platform_file.cpp: keys and values of a platform.
 #include "tandem/sim/platform_file.hpp"
 
-#include <array>
+#include <algorithm>
 #include <cmath>
 #include <functional>
+#include <ranges>
 #include <utility>
 #include <vector>
 
@@ -27,6 +28,9 @@ using base::Error;
 using base::ErrorCode;
 using base::Result;
 
+constexpr unsigned most_cores = 65'536;
+constexpr unsigned most_kinds_of_nodes = 64;
+
 /// Sets what one key says. False: its value is wrong.
 using Setter = std::function<bool(std::string_view text)>;
 
@@ -45,6 +49,15 @@ Key real_key(const std::string& name, double least, double most, double& to) {
           }};
 }
 
+Key count_key(const std::string& name, unsigned most, unsigned& to) {
+  return {name, fmt::format("a number from 1 to {}", most), [most, &to](std::string_view text) {
+            const auto number = base::number_of<unsigned>(text);
+            if (!number || *number < 1 || *number > most) return false;
+            to = *number;
+            return true;
+          }};
+}
+
 Key time_key(const std::string& name, const std::function<void(std::int64_t ns)>& to) {
   return {name, "a time of at most 1 h, such as \"1.5us\"", [to](std::string_view text) {
             const auto ns = base::parse_duration_ns(text);
@@ -56,14 +69,9 @@ Key time_key(const std::string& name, const std::function<void(std::int64_t ns)>
 
 std::vector<Key> keys_of(DescribedPlatform& file) {
   Platform& platform = file.platform;
+  Node& node = platform.nodes.front();
   return {{"name", "a text", [&file](std::string_view text) { return file.name = text, true; }},
-          {"cores", "a number from 1 to 65536",
-           [&platform](std::string_view text) {
-             const auto cores = base::number_of<unsigned>(text);
-             if (!cores || *cores < 1 || *cores > 65536) return false;
-             platform.cores = *cores;
-             return true;
-           }},
+          count_key("cores", most_cores, platform.cores),
           time_key("latency", [&platform](std::int64_t ns) { platform.latency_ns = ns; }),
           real_key("bandwidth", 1e-6, 1e6, platform.bytes_per_ns),
           time_key("node_latency", [&platform](std::int64_t ns) { platform.node_latency_ns = ns; }),
@@ -81,7 +89,11 @@ std::vector<Key> keys_of(DescribedPlatform& file) {
            }},
           real_key("copy", 0, 1e6, platform.copy_bytes_per_ns),
           real_key("node_spread", 0, 1, platform.node_spread),
-          real_key("run_spread", 0, 1, platform.run_spread)};
+          real_key("run_spread", 0, 1, platform.run_spread),
+          count_key("numa_nodes", 1024, node.numa_nodes),
+          real_key("numa_bandwidth", 1e-6, 1e6, node.numa_bytes_per_ns),
+          time_key("numa_latency", [&node](std::int64_t ns) { node.numa_latency_ns = ns; }),
+          real_key("remote", 1, 1e3, node.remote)};
 }
 
 std::vector<Key> keys_of(KernelLaw& law) {
@@ -104,21 +116,38 @@ std::optional<DeviceKind> kind_of(std::string_view word) {
   return {};
 }
 
-/// A key "kernels.CODELET.KIND.NAME", whose codelet may have dots.
-struct KernelKey {
-  std::string codelet;
-  std::string_view kind, name;
+std::vector<Key> keys_of(DeviceGroup& group) {
+  return {{"kind", "\"cuda\" or \"opencl\"",
+           [&group](std::string_view text) {
+             const auto kind = kind_of(text);
+             if (!kind || *kind == DeviceKind::cpu) return false;
+             group.kind = *kind;
+             return true;
+           }},
+          count_key("count", 256, group.count),
+          {"memory", "a size, such as \"11GB\"",
+           [&group](std::string_view text) {
+             const auto bytes = base::parse_bytes(text);
+             if (!bytes.ok() || bytes.value() <= 0) return false;
+             group.memory_bytes = static_cast<std::size_t>(bytes.value());
+             return true;
+           }},
+          time_key("latency", [&group](std::int64_t ns) { group.latency_ns = ns; }),
+          real_key("bandwidth", 1e-6, 1e6, group.bytes_per_ns),
+          count_key("in_flight", 64, group.depth)};
+}
+
+/// A key "TABLE.OF.NAME", whose middle may have dots.
+struct TableKey {
+  std::string_view of, name;
 };
 
-std::optional<KernelKey> kernel_key(std::string_view key) {
-  constexpr std::string_view table = "kernels.";
+std::optional<TableKey> key_in(std::string_view table, std::string_view key) {
   if (!key.starts_with(table)) return {};
   key.remove_prefix(table.size());
   const auto last = key.rfind('.');
   if (last == key.npos || last == 0) return {};
-  const auto kind = key.rfind('.', last - 1);
-  if (kind == key.npos || kind == 0) return {};
-  return KernelKey{std::string(key.substr(0, kind)), key.substr(kind + 1, last - kind - 1), key.substr(last + 1)};
+  return TableKey{key.substr(0, last), key.substr(last + 1)};
 }
 
 Result<void> take(std::vector<Key> keys, std::string_view name, const base::TomlValue& value, std::string_view file) {
@@ -176,47 +205,132 @@ Result<void> take_contention(const std::filesystem::path& folder, const base::To
   return {};
 }
 
+/// Takes a key of `kernels.CODELET.KIND`.
+Result<void> take_kernel(const TableKey& key, const base::TomlValue& value, std::string_view file, KernelLaws& laws) {
+  const auto dot = key.of.rfind('.');
+  const std::string codelet(key.of.substr(0, dot));
+  const std::string_view word = dot == key.of.npos ? "" : key.of.substr(dot + 1);
+  const auto kind = kind_of(word);
+  if (!kind)
+    return Error{ErrorCode::malformed,
+                 fmt::format("{}:{}: {} is no kind of worker: write [kernels.{}.cpu], .cuda or .opencl", file,
+                             value.line, word, codelet)};
+  return take(keys_of(laws[{codelet, *kind}]), key.name, value, file);
+}
+
+/// One of several kinds of nodes: "7 chifflet:24".
+struct KindOfNodes {
+  std::uint32_t count = 0;
+  std::string name = {};
+  std::optional<unsigned> cores = {};  ///< none: as its file says
+  PlatformSettings settings = {};      ///< of "chifflet.KEY"
+};
+
+Result<std::vector<KindOfNodes>> kinds_of(const base::TomlValue& value, std::string_view file) {
+  std::vector<KindOfNodes> kinds;
+  for (const auto range : std::views::split(std::string_view(value.text), ',')) {
+    std::string_view part(range.begin(), range.end());
+    part.remove_prefix(std::min(part.find_first_not_of(' '), part.size()));
+    const auto space = part.find(' ');
+    const auto colon = part.find(':');
+    const auto count = base::number_of<std::uint32_t>(part.substr(0, space)).value_or(0);
+    const auto cores = colon == part.npos ? 1 : base::number_of<unsigned>(part.substr(colon + 1)).value_or(0);
+    if (count == 0 || space == part.npos || cores == 0 || cores > most_cores || kinds.size() == most_kinds_of_nodes)
+      return Error{ErrorCode::malformed,
+                   fmt::format("{}:{}: nodes: '{}': write \"14 chetemi, 7 chifflet:24\", at most {}", file, value.line,
+                               part, most_kinds_of_nodes)};
+    KindOfNodes& kind = kinds.emplace_back();
+    kind.count = count;
+    kind.name = part.substr(space + 1, colon == part.npos ? colon : colon - space - 1);
+    if (colon != part.npos) kind.cores = cores;
+  }
+  return kinds;
+}
+
+/// Takes the kinds of nodes from their files.
+Result<void> take_kinds(const std::filesystem::path& folder, const std::vector<KindOfNodes>& kinds,
+                        std::string_view file, DescribedPlatform& described) {
+  const KernelLaws common = std::move(described.kernels.front());
+  described.kernels.clear();
+  described.platform.nodes.clear();
+  for (const KindOfNodes& kind : kinds) {
+    const auto read =
+        read_platform(folder / (kind.name.ends_with(".toml") ? kind.name : kind.name + ".toml"), kind.settings);
+    if (!read.ok()) return read.error();
+    if (read.value().platform.nodes.size() > 1)
+      return Error{ErrorCode::malformed, fmt::format("{}: nodes: {} has several kinds itself", file, kind.name)};
+    Node& node = described.platform.nodes.emplace_back(read.value().platform.nodes.front());
+    node.count = kind.count;
+    node.cores = kind.cores.value_or(read.value().platform.cores);
+    described.kernels.push_back(read.value().kernels.front());
+    described.kernels.back().insert(common.begin(), common.end());
+  }
+  return {};
+}
+
+/// Takes a key of a table, or of none.
+Result<void> take_key(const std::filesystem::path& folder, const base::TomlValue& value, std::string_view file,
+                      DescribedPlatform& described, std::map<std::string, DeviceGroup>& devices) {
+  if (value.name == "contention") return take_contention(folder, value, file, described.platform);
+  if (const auto key = key_in("kernels.", value.name); key && key->of.find('.') != key->of.npos)
+    return take_kernel(*key, value, file, described.kernels.front());
+  if (const auto key = key_in("devices.", value.name))
+    return take(keys_of(devices[std::string(key->of)]), key->name, value, file);
+  return take(keys_of(described), value.name, value, file);
+}
+
+/// Applies settings; those of a kind of nodes are left to it.
+Result<void> take_settings(const std::filesystem::path& folder, const PlatformSettings& settings,
+                           std::vector<KindOfNodes>& kinds, DescribedPlatform& described,
+                           std::map<std::string, DeviceGroup>& devices) {
+  for (unsigned number = 1; const auto& [key, text] : settings) {
+    const auto dot = key.find('.');
+    const auto kind = std::ranges::find(kinds, key.substr(0, dot), &KindOfNodes::name);
+    if (kind != kinds.end() && dot != key.npos) {
+      kind->settings.emplace_back(key.substr(dot + 1), text);
+    } else if (const auto taken = take_key(folder, {key, text, number}, "--set", described, devices); !taken.ok()) {
+      return taken.error();
+    }
+    ++number;
+  }
+  return {};
+}
+
 Result<DescribedPlatform> platform_of(const std::vector<base::TomlValue>& values, std::string_view file,
-                                      const std::filesystem::path& folder) {
+                                      const std::filesystem::path& folder, const PlatformSettings& settings) {
   DescribedPlatform described;
+  std::map<std::string, DeviceGroup> devices;
+  std::vector<KindOfNodes> kinds;
   for (const base::TomlValue& value : values)
     if (value.name == "machine") {
       if (const auto taken = take_machine(folder / value.text, described.platform); !taken.ok()) return taken.error();
     } else if (value.name == "models") {
       described.models = folder / value.text;
+    } else if (value.name == "nodes") {
+      auto found = kinds_of(value, file);
+      if (!found.ok()) return found.error();
+      kinds = std::move(found).value();
     }
   for (const base::TomlValue& value : values) {
-    if (value.name == "machine" || value.name == "models") continue;
-    if (value.name == "contention") {
-      if (const auto taken = take_contention(folder, value, file, described.platform); !taken.ok())
-        return taken.error();
-      continue;
-    }
-    const auto of_kernel = kernel_key(value.name);
-    if (!of_kernel) {
-      if (const auto taken = take(keys_of(described), value.name, value, file); !taken.ok()) return taken.error();
-      continue;
-    }
-    const auto kind = kind_of(of_kernel->kind);
-    if (!kind)
-      return Error{ErrorCode::malformed,
-                   fmt::format("{}:{}: {} is no kind of worker: write [kernels.{}.cpu], .cuda or .opencl", file,
-                               value.line, of_kernel->kind, of_kernel->codelet)};
-    KernelLaw& law = described.kernels[{of_kernel->codelet, *kind}];
-    if (const auto taken = take(keys_of(law), of_kernel->name, value, file); !taken.ok()) return taken.error();
+    if (value.name == "machine" || value.name == "models" || value.name == "nodes") continue;
+    if (const auto taken = take_key(folder, value, file, described, devices); !taken.ok()) return taken.error();
   }
-  for (const auto& [key, law] : described.kernels)
+  if (const auto taken = take_settings(folder, settings, kinds, described, devices); !taken.ok()) return taken.error();
+  for (const auto& [name, group] : devices) described.platform.nodes.front().devices.push_back(group);
+  for (const auto& [key, law] : described.kernels.front())
     if (law.mean_ns <= 0)
       return Error{ErrorCode::malformed,
                    fmt::format("{}: kernel {} has no duration: write mean = \"1.2ms\"", file, key.first)};
+  if (kinds.empty()) return described;
+  if (const auto taken = take_kinds(folder, kinds, file, described); !taken.ok()) return taken.error();
   return described;
 }
 
 }  // namespace
 
-std::optional<KernelTime> DescribedPlatform::time_of(const runtime::EmulatedTask& task) const {
-  const auto found = kernels.find({std::string(task.codelet), task.device});
-  if (found == kernels.end()) return {};
+std::optional<KernelTime> DescribedPlatform::time_of(const runtime::EmulatedTask& task, std::uint32_t node) const {
+  const auto found = kernels[node].find({std::string(task.codelet), task.device});
+  if (found == kernels[node].end()) return {};
   const KernelLaw& law = found->second;
   const auto bytes = static_cast<double>(runtime::footprint_of(task.data).bytes);
   const double mean_ns = law.bytes > 0 ? law.mean_ns * std::pow(bytes / law.bytes, law.power) : law.mean_ns;
@@ -224,16 +338,16 @@ std::optional<KernelTime> DescribedPlatform::time_of(const runtime::EmulatedTask
 }
 
 Result<DescribedPlatform> parse_platform(std::string_view text, std::string_view name,
-                                         const std::filesystem::path& folder) {
+                                         const std::filesystem::path& folder, const PlatformSettings& settings) {
   const auto values = base::parse_toml(text, name);
   if (!values.ok()) return values.error();
-  return platform_of(values.value(), name, folder);
+  return platform_of(values.value(), name, folder, settings);
 }
 
-Result<DescribedPlatform> read_platform(const std::filesystem::path& file) {
+Result<DescribedPlatform> read_platform(const std::filesystem::path& file, const PlatformSettings& settings) {
   const auto values = base::read_toml(file);
   if (!values.ok()) return values.error();
-  return platform_of(values.value(), file.string(), file.parent_path());
+  return platform_of(values.value(), file.string(), file.parent_path(), settings);
 }
 
 }  // namespace tandem::sim

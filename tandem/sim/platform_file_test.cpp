@@ -61,10 +61,74 @@ mean = "7us"
   EXPECT_FALSE(file.time_of({"potrf", tiles, DeviceKind::cpu, 0}).has_value());
 }
 
+TEST(PlatformFile, NodesHaveNumaMemoriesAndDevices) {
+  const DescribedPlatform file = parsed(R"(
+numa_nodes = 2
+numa_bandwidth = 15
+remote = 1.25
+[devices.gtx]
+kind = "cuda"
+count = 2
+memory = "11GB"
+bandwidth = 6
+latency = "20us"
+in_flight = 4
+[devices.other]
+kind = "opencl"
+)");
+  const Node& node = file.platform.nodes.at(0);
+  EXPECT_EQ(node.numa_nodes, 2U);
+  EXPECT_EQ(node.numa_bytes_per_ns, 15);
+  EXPECT_EQ(node.remote, 1.25);
+  ASSERT_EQ(node.devices.size(), 2U);
+  EXPECT_EQ(node.devices[0].kind, DeviceKind::cuda);
+  EXPECT_EQ(node.devices[0].count, 2U);
+  EXPECT_EQ(node.devices[0].memory_bytes, 11'000'000'000U);
+  EXPECT_EQ(node.devices[0].bytes_per_ns, 6);
+  EXPECT_EQ(node.devices[0].latency_ns, 20'000);
+  EXPECT_EQ(node.devices[0].depth, 4U);
+  EXPECT_EQ(node.devices[1].kind, DeviceKind::opencl);
+}
+
+TEST(PlatformFile, NodesOfSeveralKindsHaveFilesOfTheirOwn) {
+  const std::filesystem::path folder = testing::TempDir() + "platform_file_test_nodes";
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder / "slow.toml") << "cores = 20\nbandwidth = 3\n[kernels.gemm.cpu]\nmean = \"2ms\"\n";
+  std::ofstream(folder / "fast.toml") << "cores = 28\n[devices.gpu]\ncount = 2\n";
+  const auto read = [&](const std::string& nodes) {
+    return parse_platform("bandwidth = 7\nnodes = \"" + nodes + "\"\n[kernels.gemm.cpu]\nmean = \"1ms\"", "a.toml",
+                          folder);
+  };
+  const auto both = read("14 slow:18, 7 fast");
+  ASSERT_TRUE(both.ok()) << both.error().message;
+  const Platform& platform = both.value().platform;
+  EXPECT_EQ(platform.bytes_per_ns, 7) << "the network is that of the file itself";
+  EXPECT_EQ(platform.cores_of(13), 18U);
+  EXPECT_EQ(platform.cores_of(14), 28U);
+  EXPECT_EQ(platform.node_of(20).devices.at(0).count, 2U);
+  const std::vector<runtime::Shape> none;
+  EXPECT_EQ(both.value().time_of({"gemm", none, DeviceKind::cpu, 0}, 0)->mean_ns, 2e6);
+  EXPECT_EQ(both.value().time_of({"gemm", none, DeviceKind::cpu, 0}, 1)->mean_ns, 1e6) << "it has no own";
+  const auto changed = parse_platform("nodes = \"1 slow, 1 fast\"", "a.toml", folder,
+                                      {{"slow.cores", "5"}, {"slow.kernels.gemm.cpu.mean", "3ms"}, {"latency", "7us"}});
+  ASSERT_TRUE(changed.ok()) << changed.error().message;
+  EXPECT_EQ(changed.value().platform.cores_of(0), 5U);
+  EXPECT_EQ(changed.value().platform.latency_ns, 7'000);
+  EXPECT_EQ(changed.value().time_of({"gemm", none, DeviceKind::cpu, 0}, 0)->mean_ns, 3e6);
+  EXPECT_THAT(parse_platform("", "a.toml", {}, {{"latency", "7us"}, {"latency", "7"}}).error().message,
+              HasSubstr("--set:2: latency = 7: write a time"));
+  EXPECT_THAT(read("slow").error().message, HasSubstr("a.toml:2: nodes: 'slow': write"));
+  EXPECT_THAT(read("3 slow:0").error().message, HasSubstr("nodes: '3 slow:0': write"));
+  EXPECT_THAT(read("3 missing").error().message, HasSubstr("missing.toml"));
+  std::ofstream(folder / "many.toml") << "nodes = \"1 slow, 1 fast\"\n";
+  EXPECT_THAT(read("3 many").error().message, HasSubstr("several kinds"));
+  std::filesystem::remove_all(folder);
+}
+
 TEST(PlatformFile, WhatItDoesNotSayHasDefaults) {
   const DescribedPlatform file = parsed("");
   EXPECT_EQ(file.platform.latency_ns, Platform().latency_ns);
-  EXPECT_TRUE(file.kernels.empty());
+  EXPECT_TRUE(file.kernels.at(0).empty());
 }
 
 TEST(PlatformFile, ANodeIsAMachine) {
@@ -114,6 +178,9 @@ TEST(PlatformFile, MistakesAreNamed) {
   EXPECT_THAT(error_of("[kernels.gemm.cpu]\nmaen = \"1ms\""), HasSubstr("did you mean mean?"));
   EXPECT_THAT(error_of("[kernels.gemm.cpu]\nspread = 0.1"), HasSubstr("kernel gemm has no duration"));
   EXPECT_THAT(error_of("kernels.gemm = 3"), HasSubstr("a platform has no kernels.gemm"));
+  EXPECT_THAT(error_of("[devices.gtx]\nkind = \"cpu\""), HasSubstr("kind = cpu: write \"cuda\" or"));
+  EXPECT_THAT(error_of("[devices.gtx]\ncuont = 2"), HasSubstr("did you mean count?"));
+  EXPECT_THAT(error_of("numa_nodes = 0"), HasSubstr("write a number from 1"));
   EXPECT_THAT(error_of("cores = "), HasSubstr("a.toml"));
   EXPECT_FALSE(read_platform("/nothing/there.toml").ok());
 }

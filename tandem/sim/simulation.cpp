@@ -9,6 +9,7 @@
 #include <set>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "tandem/base/log.hpp"
 #include "tandem/comm/endpoint.hpp"
@@ -16,6 +17,7 @@
 #include "tandem/runtime/virtual_place.hpp"
 #include "tandem/sim/job.hpp"
 #include "tandem/sim_rank/node_memories.hpp"
+#include "tandem/sim_rank/rank_machine.hpp"
 
 namespace tandem::sim {
 namespace {
@@ -46,10 +48,10 @@ struct Simulation::Parts : comm::LoopLabour {
   }
   void note_packet(comm::Rank rank, std::size_t bytes, bool is_near) override;
   /// What has no duration takes no time.
-  KernelTime time_of(const runtime::EmulatedTask& task) {
+  KernelTime time_of(const runtime::EmulatedTask& task, std::uint32_t node) {
     if (task.is_own) return time_of_own(task, options.platform, options.execution);
     kernels.emplace(task.codelet);
-    if (auto known = options.kernels(task)) return *std::move(known);
+    if (auto known = options.kernels(task, node)) return *std::move(known);
     without_model.emplace(task.codelet);
     return {.computes = options.execution == Execution::all};
   }
@@ -60,7 +62,8 @@ struct Simulation::Parts : comm::LoopLabour {
   comm::LoopNetwork network;
   std::set<std::string, std::less<>> kernels, without_model;
   std::uint64_t kernels_begun = 0;
-  std::unordered_map<std::uint64_t, KernelTime> times;  ///< by the number of a kind of task
+  /// By the number of a kind of task, for each kind of node.
+  std::vector<std::unordered_map<std::uint64_t, KernelTime>> times{options.platform.nodes.size()};
   std::vector<std::unique_ptr<Place>> places;
 };
 
@@ -69,7 +72,9 @@ class Simulation::Place final : public runtime::VirtualPlace {
   Place(Parts& parts, std::uint32_t rank)
       : parts_(parts),
         rank_(rank),
-        host_(host_of(parts.options.platform, [this](std::int64_t ns) { parts_.job.sleep(rank_, ns); })),
+        node_(parts.options.platform.kind_of(rank)),
+        machine_(parts.options.platform, rank),
+        host_(host_of(parts.options.platform, rank, [this](std::int64_t ns) { parts_.job.sleep(rank_, ns); })),
         drawn_(parts.options.platform, rank, parts.options.seed) {}
 
   std::uint32_t rank() const noexcept override { return rank_; }
@@ -77,8 +82,8 @@ class Simulation::Place final : public runtime::VirtualPlace {
   std::string job() const override { return fmt::format("simulated, seed {}", parts_.options.seed); }
   base::EventLoop& loop() noexcept override { return parts_.job.loop(); }
   std::unique_ptr<base::Driver> make_driver() override { return parts_.job.make_driver(rank_); }
-  void furnish(runtime::World& world, unsigned workers) override {
-    world.add_cpu_workers(workers != 0 ? workers : parts_.options.platform.cores);
+  void furnish(runtime::World& world, const runtime::Furnishing& wanted) override {
+    machine_.furnish(world, wanted, loop(), carried_bytes());
   }
   std::unique_ptr<comm::Endpoint> open_endpoint(const comm::EndpointOptions& options, base::Log& log) override {
     if (size() == 1) return nullptr;
@@ -88,10 +93,15 @@ class Simulation::Place final : public runtime::VirtualPlace {
     return [this](const runtime::EmulatedTask& task) -> std::optional<runtime::EmulatedWork> {
       if (parts_.kernels_begun++ % 1024 == 0 && parts_.options.progress) parts_.options.progress(loop().now_ns());
       const std::uint64_t kind = number_of_kind(task);
-      auto known = parts_.times.find(kind);
-      if (known == parts_.times.end()) known = parts_.times.emplace(kind, parts_.time_of(task)).first;
-      return drawn_.draw(known->second, kind);
+      auto& times = parts_.times[node_];
+      auto known = times.find(kind);
+      if (known == times.end()) known = times.emplace(kind, parts_.time_of(task, node_)).first;
+      return drawn_.draw(known->second, kind, machine_.slowness(task.worker));
     };
+  }
+  std::unique_ptr<runtime::Estimates> estimates() override {
+    return std::make_unique<KnownDurations>(
+        [this](const runtime::EmulatedTask& task) { return parts_.options.kernels(task, node_); });
   }
   runtime::ModelledHost& host() override { return host_; }
   runtime::ModelledMemory* memory() noexcept override { return parts_.memories.of(rank_); }
@@ -101,6 +111,8 @@ class Simulation::Place final : public runtime::VirtualPlace {
  private:
   Parts& parts_;
   const std::uint32_t rank_;
+  const std::uint32_t node_;  ///< its kind
+  RankMachine machine_;
   runtime::ModelledHost host_;
   DrawnTimes drawn_;
 };

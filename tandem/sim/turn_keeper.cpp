@@ -128,7 +128,7 @@ void TurnKeeper::hear(std::uint32_t number) {
     has_heard_ = true;
     is_sound = rank.state == State::running;
     if (kind == TurnKind::ask) {
-      answer(rank, frame.body);
+      answer(number, frame.body);
       continue;
     }
     auto turn = decode_turn(frame.body);
@@ -175,18 +175,19 @@ void TurnKeeper::take_parcels(std::uint32_t from, std::vector<Parcel> parcels) {
   }
 }
 
-void TurnKeeper::answer(Rank& rank, std::string_view question) {
+void TurnKeeper::answer(std::uint32_t number, std::string_view question) {
   std::optional<KernelTime> time;
   if (const auto task = decode_task(question)) {
     const AskedTask& asked = task.value();
-    time = options_.kernels({asked.codelet, asked.data, asked.device, asked.implementation});
+    time = options_.kernels({asked.codelet, asked.data, asked.device, asked.implementation},
+                            options_.platform.kind_of(number));
     const auto note = [&asked](std::vector<std::string>& names) {
       if (!std::ranges::count(names, asked.codelet)) names.push_back(asked.codelet);
     };
     note(outcome_.kernels);
     if (!time) note(outcome_.without_model);
   }
-  rank.line->send(TurnKind::told, encode(time));
+  ranks_[number].line->send(TurnKind::told, encode(time));
 }
 
 /// All ranks wait: the next round begins at the earliest date of any.

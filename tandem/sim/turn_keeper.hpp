@@ -68,7 +68,7 @@ class TurnKeeper {
   void greet(Lines::iterator stranger);
   void hear(std::uint32_t rank);
   void take_parcels(std::uint32_t from, std::vector<Parcel> parcels);
-  void answer(Rank& rank, std::string_view question);
+  void answer(std::uint32_t number, std::string_view question);
   void end(std::uint32_t rank);
   void give_turns();
   void say_stuck();

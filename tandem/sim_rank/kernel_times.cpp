@@ -64,10 +64,10 @@ DrawnTimes::DrawnTimes(const Platform& platform, std::uint32_t rank, std::uint64
   node_factor_ = factor(platform.node_spread, state_) * factor(platform.run_spread, shared);
 }
 
-runtime::EmulatedWork DrawnTimes::draw(const KernelTime& time, std::uint64_t kind) {
+runtime::EmulatedWork DrawnTimes::draw(const KernelTime& time, std::uint64_t kind, double slowness) {
   std::uint64_t shared = base::mix64(seed_ ^ kind);
   const double known_ns = rounded(time.mean_ns);
-  const double mean_ns = known_ns * node_factor_ * factor(part_of(time.mean_error_ns, known_ns), shared);
+  const double mean_ns = slowness * known_ns * node_factor_ * factor(part_of(time.mean_error_ns, known_ns), shared);
   runtime::EmulatedWork work(std::llround(mean_ns * factor(part_of(time.deviation_ns, known_ns), state_)));
   work.slow_down = &time.slow_down;
   work.computes = time.computes;
@@ -91,6 +91,17 @@ std::uint64_t number_of_kind(const runtime::EmulatedTask& task) {
   for (const char letter : task.codelet) add(static_cast<unsigned char>(letter));
   for (const runtime::Shape& shape : task.data) add(shape.rows), add(shape.cols), add(shape.element_bytes);
   return number;
+}
+
+runtime::Estimate KnownDurations::expected_ns(std::string_view codelet, model::Footprint footprint,
+                                              DeviceKind kind) const {
+  const runtime::Shape all{.rows = footprint.bytes, .cols = 1, .element_bytes = 1};
+  const runtime::EmulatedTask task{.codelet = codelet, .data = {&all, 1}, .device = kind};
+  const auto [found, is_new] = known_.try_emplace(number_of_kind(task));
+  if (is_new)
+    if (const auto time = time_of_(task))
+      found->second = {.mean_ns = time->mean_ns, .deviation_ns = time->deviation_ns, .known = true};
+  return found->second;
 }
 
 }  // namespace tandem::sim

@@ -4,8 +4,12 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
 
 #include "tandem/runtime/device/emulation.hpp"
+#include "tandem/runtime/sched/estimates.hpp"
 #include "tandem/sim_rank/platform.hpp"
 
 namespace tandem::sim {
@@ -24,8 +28,9 @@ struct KernelTime {
 /// is as short as what messages carry, so that sums have values.
 KernelTime time_of_own(const runtime::EmulatedTask& task, const Platform& platform, Execution execution);
 
-/// Nothing: it is not known. Not asked of the runtime's own tasks.
-using KernelTimes = std::function<std::optional<KernelTime>(const runtime::EmulatedTask& task)>;
+/// The duration on a kind of node (`Platform::kind_of`). Nothing: it is not known. Not asked of the runtime's own
+/// tasks.
+using KernelTimes = std::function<std::optional<KernelTime>(const runtime::EmulatedTask& task, std::uint32_t node)>;
 
 /// Draws the durations of one rank's tasks, all from one seed. The mean of a kind of task is wrong by the same factor
 /// on all ranks, so is the run (`Platform::run_spread`), a node is faster or slower as a whole
@@ -36,8 +41,9 @@ using KernelTimes = std::function<std::optional<KernelTime>(const runtime::Emula
 class DrawnTimes {
  public:
   DrawnTimes(const Platform& platform, std::uint32_t rank, std::uint64_t seed);
-  /// The duration of one task, which refers to `time`. `kind` is a number for its kind, equal on all ranks.
-  runtime::EmulatedWork draw(const KernelTime& time, std::uint64_t kind);
+  /// The duration of one task, which refers to `time`. `kind` is a number for its kind, equal on all ranks;
+  /// `slowness`: how many times as long it takes on its worker.
+  runtime::EmulatedWork draw(const KernelTime& time, std::uint64_t kind, double slowness = 1);
 
  private:
   const std::uint64_t seed_;
@@ -47,5 +53,20 @@ class DrawnTimes {
 
 /// A number for a kind of task.
 std::uint64_t number_of_kind(const runtime::EmulatedTask& task);
+
+/// What a simulation knows of durations, for policies that look ahead, as models that earlier runs have stored would
+/// tell them. By the bytes of a task's data, whatever their shapes.
+///
+/// Threads: one.
+class KnownDurations final : public runtime::Estimates {
+ public:
+  using TimeOf = std::function<std::optional<KernelTime>(const runtime::EmulatedTask& task)>;
+  explicit KnownDurations(TimeOf time_of) : time_of_(std::move(time_of)) {}
+  runtime::Estimate expected_ns(std::string_view codelet, model::Footprint footprint, DeviceKind kind) const override;
+
+ private:
+  const TimeOf time_of_;
+  mutable std::unordered_map<std::uint64_t, runtime::Estimate> known_;  ///< by the number of a kind of task
+};
 
 }  // namespace tandem::sim

@@ -26,11 +26,13 @@ NodeMemories::NodeMemories(const Platform& platform, base::EventLoop& loop, std:
   TANDEM_ASSERT(model.ok());  // its reader has checked it
   model_ = std::make_unique<const model::contention::SoftModel>(std::move(model).value());
   const unsigned socket_cores = std::max(platform.contention->cores, 1U);
-  const unsigned node_cores = platform.cores * std::min(platform.ranks_per_node, platform.ranks);
-  const unsigned sockets = (node_cores + socket_cores - 1) / socket_cores;
   const std::uint32_t last_node = (first_rank + ranks - 1) / ranks_per_node_;
-  for (std::uint32_t node = first_node_; node <= last_node; ++node)
+  for (std::uint32_t node = first_node_; node <= last_node; ++node) {
+    const unsigned cores =
+        platform.cores_of(node * ranks_per_node_) * std::min(platform.ranks_per_node, platform.ranks);
+    const unsigned sockets = (cores + socket_cores - 1) / socket_cores;
     nodes_.push_back(std::make_unique<runtime::ModelledMemory>(*model_, model::contention::Placement{}, loop, sockets));
+  }
 }
 
 runtime::ModelledMemory* NodeMemories::of(std::uint32_t rank) noexcept {

@@ -1,6 +1,7 @@
 // tandem/sim_rank/platform.cpp: a platform's network.
 #include "tandem/sim_rank/platform.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -25,10 +26,26 @@ comm::LoopOptions network_of(const Platform& platform, Execution execution) {
   return network;
 }
 
-runtime::ModelledHost::Options host_of(const Platform& platform, std::function<void(std::int64_t ns)> pass) {
+std::uint32_t Platform::kind_of(std::uint32_t rank) const noexcept {
+  std::uint32_t node = rank / ranks_per_node;
+  std::uint32_t kind = 0;
+  for (; kind + 1 < nodes.size() && nodes[kind].count != 0 && node >= nodes[kind].count; ++kind)
+    node -= nodes[kind].count;
+  return kind;
+}
+
+void Platform::divide_cores(std::optional<unsigned> given) noexcept {
+  const auto divide = [&](unsigned of_node) { return given.value_or(std::max(of_node / ranks_per_node, 1U)); };
+  cores = divide(cores);
+  for (Node& node : nodes)
+    if (node.cores != 0) node.cores = divide(node.cores);
+}
+
+runtime::ModelledHost::Options host_of(const Platform& platform, std::uint32_t rank,
+                                       std::function<void(std::int64_t ns)> pass) {
   runtime::ModelledHost::Options host{
       .costs = {.submit_ns = platform.submit_ns, .task_ns = platform.task_ns, .wake_ns = platform.wake_ns},
-      .cores = platform.cores,
+      .cores = platform.cores_of(rank),
       .programs = std::min(platform.ranks_per_node, platform.ranks)};
   if (platform.submit_ns > 0) host.costs.pass = std::move(pass);
   return host;

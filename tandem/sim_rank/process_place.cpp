@@ -25,6 +25,7 @@
 #include "tandem/sim_rank/kernel_times.hpp"
 #include "tandem/sim_rank/node_memories.hpp"
 #include "tandem/sim_rank/program_time.hpp"
+#include "tandem/sim_rank/rank_machine.hpp"
 #include "tandem/sim_rank/turn_line.hpp"
 #include "tandem/sim_rank/virtual_clock.hpp"
 
@@ -116,6 +117,7 @@ class ProcessPlace final : public runtime::VirtualPlace, base::SharedTime, comm:
         memories_(place.platform, loop_, place.rank, 1),
         network_(network_here(), &loop_),
         time_(loop_, place.host_speed),
+        machine_(place.platform, place.rank),
         host_(host_here()),
         drawn_(place.platform, place.rank, place.seed) {
     loop_.share_time(*this);
@@ -131,8 +133,8 @@ class ProcessPlace final : public runtime::VirtualPlace, base::SharedTime, comm:
   std::string job() const override { return fmt::format("simulated, seed {}", place_.seed); }
   base::EventLoop& loop() noexcept override { return loop_; }
   std::unique_ptr<base::Driver> make_driver() override { return std::make_unique<ProcessDriver>(loop_, time_); }
-  void furnish(runtime::World& world, unsigned workers) override {
-    world.add_cpu_workers(workers != 0 ? workers : place_.platform.cores);
+  void furnish(runtime::World& world, const runtime::Furnishing& wanted) override {
+    machine_.furnish(world, wanted, loop_, carried_bytes());
   }
   std::unique_ptr<comm::Endpoint> open_endpoint(const comm::EndpointOptions& options, base::Log& log) override {
     if (size() == 1) return nullptr;
@@ -142,6 +144,9 @@ class ProcessPlace final : public runtime::VirtualPlace, base::SharedTime, comm:
   }
   runtime::Emulation emulation() override {
     return [this](const runtime::EmulatedTask& task) { return ask(task); };
+  }
+  std::unique_ptr<runtime::Estimates> estimates() override {
+    return std::make_unique<KnownDurations>([this](const runtime::EmulatedTask& task) { return told(task); });
   }
   runtime::ModelledHost& host() override { return host_; }
   runtime::ModelledMemory* memory() noexcept override { return memories_.of(rank()); }
@@ -162,7 +167,7 @@ class ProcessPlace final : public runtime::VirtualPlace, base::SharedTime, comm:
     Platform platform = place_.platform;
     constexpr std::int64_t often_ns = 200;
     if (time_.counts_own()) platform.submit_ns = std::max(platform.submit_ns, often_ns);
-    return host_of(platform, [this](std::int64_t ns) { time_.submit(ns); });
+    return host_of(platform, rank(), [this](std::int64_t ns) { time_.submit(ns); });
   }
 
   /// Where the module is not loaded, as in a program without dynamic loader, clocks are real.
@@ -201,21 +206,25 @@ class ProcessPlace final : public runtime::VirtualPlace, base::SharedTime, comm:
     return {.until_ns = turn.value().date_ns};
   }
 
+  /// The simulation's answer.
+  std::optional<KernelTime> told(const runtime::EmulatedTask& task) {
+    if (!line_.send(TurnKind::ask, encode(task))) end_with_simulation();
+    const comm::internal::Frame answer = receive();
+    auto time = decode_time(answer.body);
+    if (answer.kind != static_cast<std::uint8_t>(TurnKind::told) || !time) end_with_simulation();
+    return std::move(time).value();
+  }
+
   /// Asks the simulation for a duration, once for each kind of task.
   std::optional<runtime::EmulatedWork> ask(const runtime::EmulatedTask& task) {
     const std::uint64_t kind = number_of_kind(task);
     auto known = times_.find(kind);
     if (known == times_.end() && task.is_own)
       known = times_.emplace(kind, time_of_own(task, place_.platform, place_.execution)).first;
-    if (known == times_.end()) {
-      if (!line_.send(TurnKind::ask, encode(task))) end_with_simulation();
-      const comm::internal::Frame answer = receive();
-      const auto time = decode_time(answer.body);
-      if (answer.kind != static_cast<std::uint8_t>(TurnKind::told) || !time) end_with_simulation();
-      // What has no duration takes no time; the simulation remembers it.
-      known = times_.emplace(kind, time.value().value_or(KernelTime{.computes = computes()})).first;
-    }
-    return drawn_.draw(known->second, kind);
+    // What has no duration takes no time; the simulation remembers it.
+    if (known == times_.end())
+      known = times_.emplace(kind, told(task).value_or(KernelTime{.computes = computes()})).first;
+    return drawn_.draw(known->second, kind, machine_.slowness(task.worker));
   }
 
   comm::internal::Frame receive() {
@@ -231,6 +240,7 @@ class ProcessPlace final : public runtime::VirtualPlace, base::SharedTime, comm:
   NodeMemories memories_;
   comm::LoopNetwork network_;
   ProgramTime time_;
+  RankMachine machine_;
   runtime::ModelledHost host_;
   bool has_endpoint_ = false;
   ConnectVirtualClock* connect_ = nullptr;               ///< null: the program reads real clocks

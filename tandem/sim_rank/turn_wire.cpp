@@ -1,6 +1,7 @@
 // tandem/sim_rank/turn_wire.cpp: turns as bytes.
 #include "tandem/sim_rank/turn_wire.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <optional>
 #include <utility>
@@ -28,6 +29,52 @@ std::uint64_t bits(std::int64_t value) { return static_cast<std::uint64_t>(value
 std::int64_t read_time(ByteReader& reader) { return static_cast<std::int64_t>(reader.u64()); }
 double read_real(ByteReader& reader) { return std::bit_cast<double>(reader.u64()); }
 
+void write(const Node& node, ByteWriter& writer) {
+  writer.u32(node.count)
+      .u32(node.cores)
+      .u32(node.numa_nodes)
+      .u64(bits(node.numa_bytes_per_ns))
+      .u64(bits(node.numa_latency_ns))
+      .u64(bits(node.remote))
+      .u32(base::narrow<std::uint32_t>(node.devices.size()));
+  for (const DeviceGroup& group : node.devices)
+    writer.u8(static_cast<std::uint8_t>(group.kind))
+        .u32(group.count)
+        .u64(group.memory_bytes)
+        .u64(bits(group.latency_ns))
+        .u64(bits(group.bytes_per_ns))
+        .u32(group.depth);
+}
+
+Node read_node(ByteReader& reader) {
+  Node node;
+  node.count = reader.u32();
+  node.cores = reader.u32();
+  node.numa_nodes = reader.u32();
+  node.numa_bytes_per_ns = read_real(reader);
+  node.numa_latency_ns = read_time(reader);
+  node.remote = read_real(reader);
+  for (std::uint32_t left = reader.u32(); left > 0 && reader.ok(); --left) {
+    DeviceGroup& group = node.devices.emplace_back();
+    group.kind = static_cast<DeviceKind>(reader.u8());
+    group.count = reader.u32();
+    group.memory_bytes = reader.u64();
+    group.latency_ns = read_time(reader);
+    group.bytes_per_ns = read_real(reader);
+    group.depth = reader.u32();
+  }
+  return node;
+}
+
+bool is_sound(const Node& node) {
+  const auto are_sound = [](const DeviceGroup& group) {
+    const bool is_known = group.kind == DeviceKind::cuda || group.kind == DeviceKind::opencl;
+    return is_known && group.latency_ns >= 0 && group.bytes_per_ns > 0 && group.depth > 0;
+  };
+  return node.numa_nodes > 0 && node.numa_bytes_per_ns > 0 && node.numa_latency_ns >= 0 && node.remote > 0 &&
+         std::ranges::all_of(node.devices, are_sound);
+}
+
 }  // namespace
 
 std::string encode(const Greeting& greeting) { return ByteWriter().u32(greeting.version).u32(greeting.rank).take(); }
@@ -43,8 +90,8 @@ base::Result<Greeting> decode_greeting(std::string_view body) {
 
 std::string encode(const RankPlace& place) {
   const Platform& platform = place.platform;
-  return ByteWriter()
-      .u32(turn_version)
+  ByteWriter writer;
+  writer.u32(turn_version)
       .u32(place.rank)
       .u64(place.seed)
       .u8(static_cast<std::uint8_t>(place.execution))
@@ -65,7 +112,9 @@ std::string encode(const RankPlace& place) {
       .u64(bits(platform.packet_ns))
       .u64(bits(platform.copy_bytes_per_ns))
       .text(platform.contention ? model::contention::to_text(*platform.contention) : "")
-      .take();
+      .u32(base::narrow<std::uint32_t>(platform.nodes.size()));
+  for (const Node& node : platform.nodes) write(node, writer);
+  return writer.take();
 }
 
 base::Result<RankPlace> decode_place(std::string_view body) {
@@ -102,11 +151,14 @@ base::Result<RankPlace> decode_place(std::string_view body) {
     if (!machine) return machine.error();
     platform.contention = std::move(machine).value();
   }
-  const bool is_sound = place.execution <= Execution::all && place.host_speed >= 0 && place.rank < platform.ranks &&
-                        platform.ranks_per_node > 0 && platform.segment_bytes > 0 && platform.cores > 0 &&
-                        platform.least_latency_ns() >= 0 && platform.submit_ns >= 0 && platform.task_ns >= 0 &&
-                        platform.wake_ns >= 0 && platform.packet_ns >= 0;
-  if (!reader.finished() || !is_sound) return malformed();
+  platform.nodes.clear();
+  for (std::uint32_t left = reader.u32(); left > 0 && reader.ok(); --left) platform.nodes.push_back(read_node(reader));
+  const bool is_all_sound = place.execution <= Execution::all && place.host_speed >= 0 && place.rank < platform.ranks &&
+                            platform.ranks_per_node > 0 && platform.segment_bytes > 0 && platform.cores > 0 &&
+                            platform.least_latency_ns() >= 0 && platform.submit_ns >= 0 && platform.task_ns >= 0 &&
+                            platform.wake_ns >= 0 && platform.packet_ns >= 0 && !platform.nodes.empty() &&
+                            std::ranges::all_of(platform.nodes, is_sound);
+  if (!reader.finished() || !is_all_sound) return malformed();
   return place;
 }
 

@@ -19,7 +19,7 @@ namespace tandem::sim {
 /// and is `told`. A rank whose program ends says `bye`.
 enum class TurnKind : std::uint8_t { hello = 1, park, ask, bye, welcome, go, stuck, told };
 
-inline constexpr std::uint32_t turn_version = 4;  ///< of this protocol
+inline constexpr std::uint32_t turn_version = 5;  ///< of this protocol
 /// Of a frame: the messages that a rank sends in one turn.
 inline constexpr std::size_t most_turn_bytes = std::size_t{1} << 30;
 

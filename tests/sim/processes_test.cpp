@@ -33,7 +33,7 @@ using Program = std::function<int(std::uint32_t rank)>;
 Options plain() { return {.more = {{"trace", ""}, {"models", "off"}, {"log", "error"}}}; }
 
 /// A duration that depends on the sizes alone.
-std::optional<KernelTime> by_bytes(const runtime::EmulatedTask& task) {
+std::optional<KernelTime> by_bytes(const runtime::EmulatedTask& task, std::uint32_t) {
   KernelTime time{.mean_ns = 10'000};
   for (const runtime::Shape& shape : task.data) time.bytes += static_cast<double>(shape.bytes());
   time.mean_ns += time.bytes;
@@ -205,7 +205,7 @@ TEST(SimulatedProcesses, TakeAsLongAsInOneProcess) {
 }
 
 TEST(SimulatedProcesses, NameKernelsWithoutADuration) {
-  const auto knows_none = [](const runtime::EmulatedTask&) { return std::optional<KernelTime>(); };
+  const auto knows_none = [](const runtime::EmulatedTask&, std::uint32_t) { return std::optional<KernelTime>(); };
   const Ended ended = run_in_processes({.kernels = knows_none}, [](std::uint32_t) {
     Runtime rt(plain());
     double value = 0;
@@ -298,8 +298,13 @@ TEST(TurnWire, ReadsWhatItWrote) {
   place.platform.segment_bytes = 999;
   const model::contention::Platform& henri = *model::contention::find_platform("henri");
   place.platform.contention = {.machine = soften(henri.machine), .cores = henri.cores_per_socket};
+  place.platform.nodes = {{.count = 3, .cores = 5},
+                          {.numa_nodes = 2, .devices = {{.kind = DeviceKind::opencl, .depth = 4}}}};
   const auto seen = decode_place(encode(place));
   ASSERT_TRUE(seen.ok());
+  EXPECT_EQ(seen.value().platform.cores_of(2), 5U);
+  EXPECT_EQ(seen.value().platform.node_of(8).numa_nodes, 2U);
+  EXPECT_EQ(seen.value().platform.node_of(8).devices.at(0).depth, 4U);
   EXPECT_EQ(seen.value().platform.bytes_per_ns, 0.25);
   EXPECT_EQ(seen.value().platform.segment_bytes, 999U);
   EXPECT_EQ(seen.value().rank, 8U);
@@ -316,7 +321,8 @@ TEST(TurnWire, ReadsWhatItWrote) {
 TEST(SimulatedProcesses, RunKernelsWhereTheyAreTold) {
   const Ended ended = run_in_processes(
       {.platform = {.ranks = 2},
-       .kernels = [](const runtime::EmulatedTask&) { return KernelTime{.mean_ns = 1e6, .computes = true}; },
+       .kernels = [](const runtime::EmulatedTask&,
+                     std::uint32_t) { return KernelTime{.mean_ns = 1e6, .computes = true}; },
        .execution = Execution::all},
       [](std::uint32_t rank) {
         Runtime rt(plain());

@@ -33,7 +33,7 @@ Options plain(std::vector<std::pair<std::string, std::string>> more = {}) {
 }
 
 KernelTimes all_take(std::int64_t ns) {
-  return [ns](const runtime::EmulatedTask&) { return KernelTime{.mean_ns = static_cast<double>(ns)}; };
+  return [ns](const runtime::EmulatedTask&, std::uint32_t) { return KernelTime{.mean_ns = static_cast<double>(ns)}; };
 }
 
 TEST(Job, RunsProgramsThatYield) {
@@ -152,9 +152,10 @@ TEST(Simulation, TheRuntimesOwnWorkTakesTime) {
 TEST(Simulation, KernelsSlowEachOther) {
   const auto time = [](unsigned cores, std::uint32_t ranks, std::uint32_t ranks_per_node) {
     const runtime::SlowDown slow_down({{1, 1.0}, {2, 1.5}, {4, 3.0}});
-    Simulation simulation(
-        {.platform = {.ranks = ranks, .ranks_per_node = ranks_per_node, .cores = cores},
-         .kernels = [&](const runtime::EmulatedTask&) { return KernelTime{.mean_ns = 1e6, .slow_down = slow_down}; }});
+    Simulation simulation({.platform = {.ranks = ranks, .ranks_per_node = ranks_per_node, .cores = cores},
+                           .kernels = [&](const runtime::EmulatedTask&, std::uint32_t) {
+                             return KernelTime{.mean_ns = 1e6, .slow_down = slow_down};
+                           }});
     const auto outcome = simulation.run([&](std::uint32_t) {
       Runtime rt(plain());
       for (std::uint32_t i = 0; i < 48; ++i) {
@@ -175,7 +176,7 @@ TEST(Simulation, KernelsSlowEachOther) {
 }
 
 TEST(Simulation, TheRuntimesOwnTasksNeedNoModel) {
-  Simulation simulation({.platform = {.ranks = 2}, .kernels = [](const runtime::EmulatedTask& task) {
+  Simulation simulation({.platform = {.ranks = 2}, .kernels = [](const runtime::EmulatedTask& task, std::uint32_t) {
                            const bool is_known = task.codelet == "work";
                            return is_known ? std::optional(KernelTime{.mean_ns = 1'000}) : std::nullopt;
                          }});
@@ -261,7 +262,7 @@ std::pair<double, double> share_memory(unsigned kernels, bool sends, bool is_sha
   constexpr std::size_t count = std::size_t{4} << 20;
   Platform platform{.ranks = 2, .cores = 18, .bytes_per_ns = henri.machine.local.b_comm_seq_mb_s * 1e-3};
   if (is_shared) platform.contention = {.machine = soften(henri.machine), .cores = henri.cores_per_socket};
-  Simulation simulation({.platform = platform, .kernels = [&](const runtime::EmulatedTask& task) {
+  Simulation simulation({.platform = platform, .kernels = [&](const runtime::EmulatedTask& task, std::uint32_t) {
                            KernelTime time;
                            if (task.codelet != "read") return time;
                            time.mean_ns = count * sizeof(double) / core_bytes_per_ns;
@@ -311,7 +312,9 @@ double time_of_kernel(double bytes) {
   Simulation simulation(
       {.platform = {.cores = 2 * henri.cores_per_socket,
                     .contention = {{.machine = soften(henri.machine), .cores = henri.cores_per_socket}}},
-       .kernels = [bytes](const runtime::EmulatedTask&) { return KernelTime{.mean_ns = 1e6, .bytes = bytes}; }});
+       .kernels = [bytes](const runtime::EmulatedTask&, std::uint32_t) {
+         return KernelTime{.mean_ns = 1e6, .bytes = bytes};
+       }});
   const auto outcome = simulation.run([](std::uint32_t) {
     Runtime rt(plain());
     double value = 0;
@@ -342,9 +345,10 @@ TEST(Simulation, CachesServeWhatIsFasterThanMemory) {
 
 TEST(Simulation, IsTheSameEachTime) {
   const auto play = [] {
-    Simulation simulation({.platform = {.ranks = 4, .cores = 2}, .kernels = [](const runtime::EmulatedTask& task) {
-      return KernelTime{.mean_ns = 1'000 + static_cast<double>(task.data[0].bytes())};
-    }});
+    Simulation simulation(
+        {.platform = {.ranks = 4, .cores = 2}, .kernels = [](const runtime::EmulatedTask& task, std::uint32_t) {
+           return KernelTime{.mean_ns = 1'000 + static_cast<double>(task.data[0].bytes())};
+         }});
     std::vector<std::int64_t> ends;
     const auto outcome = simulation.run([&](std::uint32_t rank) {
       Runtime rt(plain());
@@ -369,7 +373,7 @@ TEST(Simulation, IsTheSameEachTime) {
 std::pair<std::vector<double>, std::int64_t> play_ring(Execution execution, const std::string& that_runs) {
   Simulation simulation({.platform = {.ranks = 3, .cores = 2},
                          .kernels =
-                             [&](const runtime::EmulatedTask& task) {
+                             [&](const runtime::EmulatedTask& task, std::uint32_t) {
                                const bool runs = execution == Execution::all || task.codelet == that_runs;
                                return KernelTime{.mean_ns = 1e6, .computes = runs};
                              },
@@ -412,9 +416,9 @@ TEST(Simulation, RunsKernelsWhereItIsTold) {
 }
 
 TEST(Simulation, KernelsThatRunMayThrow) {
-  Simulation simulation(
-      {.kernels = [](const runtime::EmulatedTask&) { return KernelTime{.mean_ns = 1, .computes = true}; },
-       .execution = Execution::all});
+  Simulation simulation({.kernels = [](const runtime::EmulatedTask&,
+                                       std::uint32_t) { return KernelTime{.mean_ns = 1, .computes = true}; },
+                         .execution = Execution::all});
   const auto outcome = simulation.run([&](std::uint32_t) {
     Runtime rt(plain());
     double value = 0;
@@ -427,7 +431,7 @@ TEST(Simulation, KernelsThatRunMayThrow) {
 }
 
 TEST(Simulation, NamesKernelsWithoutADuration) {
-  const auto knows_none = [](const runtime::EmulatedTask&) { return std::optional<KernelTime>(); };
+  const auto knows_none = [](const runtime::EmulatedTask&, std::uint32_t) { return std::optional<KernelTime>(); };
   Simulation simulation({.kernels = knows_none});
   const auto outcome = simulation.run([](std::uint32_t) {
     Runtime rt(plain());

@@ -67,14 +67,30 @@ class OutputAside {
   const base::FileDescriptor kept_;
 };
 
+/// "16 ranks of 36 cores each", or "2 ranks of 18 cores each, 1 rank of 24 cores and 2 devices".
+std::string ranks_text(const sim::Platform& platform) {
+  std::map<std::uint32_t, std::uint32_t> ranks_of;  // by kind of node
+  for (std::uint32_t rank = 0; rank < platform.ranks; ++rank) ++ranks_of[platform.kind_of(rank)];
+  std::vector<std::string> parts;
+  for (const auto& [kind, ranks] : ranks_of) {
+    const sim::Node& node = platform.nodes[kind];
+    unsigned devices = 0;
+    for (const sim::DeviceGroup& group : node.devices) devices += group.count;
+    parts.push_back(fmt::format("{} of {}{} each", counted(ranks, "rank"),
+                                counted(node.cores != 0 ? node.cores : platform.cores, "core"),
+                                devices == 0 ? "" : " and " + counted(devices, "device")));
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
 void print_end(const SimulateArguments& arguments, const Scene& scene, const base::Topology& topology,
                const std::vector<double>& makespans, double host_s) {
   const sim::Platform& platform = scene.platform;
   const Prediction prediction = predict(makespans);
   const bool has_interval = makespans.size() > 1;
   if (!arguments.json) {
-    fmt::print("simulated: {} of {} each{}; {:.6f} s of virtual time{}, in {:.2f} s\n", counted(platform.ranks, "rank"),
-               counted(platform.cores, "core"), scene.name.empty() ? "" : " of " + scene.name, prediction.median,
+    fmt::print("simulated: {}{}; {:.6f} s of virtual time{}, in {:.2f} s\n", ranks_text(platform),
+               scene.name.empty() ? "" : " of " + scene.name, prediction.median,
                has_interval ? fmt::format(" (median of {}; 90 % of runs: {:.6f} to {:.6f} s)", makespans.size(),
                                           prediction.low, prediction.high)
                             : "",
@@ -155,6 +171,7 @@ PointCommand command_at(const SweepPoint& point, const std::vector<SweepAxis>& a
   std::vector<std::string> all = {"simulate", "--json"};
   for (const auto& [name, value] : own) all.push_back("--" + name + "=" + value);
   for (const std::string& scale : scene.scales) all.push_back("--scale=" + scale);
+  for (const std::string& setting : scene.settings) all.push_back("--set=" + setting);
   all.insert(all.end(), words.begin(), words.end());
   return {std::move(all), std::move(overrides)};
 }
@@ -276,6 +293,11 @@ void add_scene(Subcommand& command, SceneArguments& scene) {
       .add_option("--bandwidth", scene.bandwidth,
                   "Rate in GB/s at which a rank sends and receives (default: the platform's, or 12.5)")
       .between(1e-6, 1e6);
+  command
+      .add_option("--set", scene.settings,
+                  "A key of the platform's file, and what it says instead: remote=1.3, devices.gpu.bandwidth=6")
+      .type_name("KEY=VALUE")
+      .repeatable();
   command
       .add_option("--models", scene.models,
                   "Folder with the durations of kernels (default: those learnt on this machine)")

@@ -42,6 +42,23 @@ holds out 'makespan'
 tandem_ends 0 trace summary --json "$folder/run"
 json_holds "max(o['bounds']['area_s'], o['bounds']['critical_path_with_messages_s']) <= o['makespan_s']"
 
+# --- devices, kinds of nodes, and settings of the command line
+printf '[devices.card]\ncount = 2\n' > cards.toml
+for kernel in potrf:4 trsm:6 herk:6 gemm:10; do
+  printf '[kernels.%s.cuda]\nmean = "%sus"\n' "${kernel%:*}" "${kernel#*:}"
+done >> cards.toml
+cat fixed.toml >> cards.toml
+printf 'nodes = "1 fixed:3, 9 cards"\n' > mixed.toml
+tandem_ends 0 simulate -n 2 --platform ./mixed.toml "${program[@]}"
+holds out '^simulated: 1 rank of 3 cores each, 1 rank of 1 core and 2 devices each;'
+on_cards() { seconds --platform ./cards.toml "$@"; }
+python3 -c "import sys; sys.exit(not 3 * $(on_cards) < $(seconds --platform ./fixed.toml))" || fail "cards are no faster than a core"
+python3 -c "import sys; sys.exit(not 2 * $(on_cards) < $(on_cards --set devices.card.bandwidth=0.05))" || fail "slow copies change nothing"
+tandem_ends 2 simulate --platform ./cards.toml --set devices.card.count=0 "${program[@]}"
+holds err '--set:1: devices.card.count = 0: write a number'
+tandem_ends 2 simulate --set remote "${program[@]}"
+holds err 'write KEY=VALUE'
+
 # --- priorities of messages leave no fast network idle: many messages of many priorities, each to one rank
 emulated=(simulate -n 16 --platform occigen --cores 26 --json linalg potrf --precision s -n 6400 --nb 320 --emulate-kernels 40 --repetitions 1)
 emulated_s() {

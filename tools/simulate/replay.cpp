@@ -64,8 +64,8 @@ std::vector<WhatIf> questions(const RecordedRun& run, const sim::Platform& platf
   }
   add("no kernel takes much longer than usual").change.has_usual_durations = true;
   add("each task is submitted at once").change.keeps_pace = false;
-  if (platform.cores > 1) add("half of the cores").platform.cores = (platform.cores + 1) / 2;
-  add("twice the cores").platform.cores = 2 * platform.cores;
+  if (platform.cores > 1) add("half of the cores").platform.divide_cores((platform.cores + 1) / 2);
+  add("twice the cores").platform.divide_cores(2 * platform.cores);
   const auto with = [&](const char* option, const char* value) {
     if (run.option(option) == value) return;
     add(fmt::format("--tandem.{}={}", option, value)).change.options = {{option, value}};

@@ -35,7 +35,9 @@ Scene scene_of(std::uint32_t ranks, unsigned workers) {
   Scene scene;
   scene.platform.ranks = ranks;
   scene.platform.cores = workers;
-  scene.kernels = [](const runtime::EmulatedTask&) { return sim::KernelTime{.mean_ns = 1'000, .computes = true}; };
+  scene.kernels = [](const runtime::EmulatedTask&, std::uint32_t) {
+    return sim::KernelTime{.mean_ns = 1'000, .computes = true};
+  };
   scene.execution = sim::Execution::all;
   return scene;
 }

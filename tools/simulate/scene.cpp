@@ -51,11 +51,26 @@ Result<fs::path> platform_file(const std::string& given) {
                            fmt::join(names, ", "))};
 }
 
+/// The file's, with the settings of the command line; without a file, a platform of defaults.
+Result<sim::DescribedPlatform> described_platform(const SceneArguments& arguments) {
+  sim::PlatformSettings settings;
+  for (const std::string& setting : arguments.settings) {
+    const auto equal = setting.find('=');
+    if (equal == 0 || equal == setting.npos)
+      return Error{ErrorCode::invalid_argument, fmt::format("--set {}: write KEY=VALUE, as remote=1.3", setting)};
+    settings.emplace_back(setting.substr(0, equal), setting.substr(equal + 1));
+  }
+  if (arguments.platform.empty()) return sim::parse_platform("", "no platform", {}, settings);
+  const auto file = platform_file(arguments.platform);
+  if (!file.ok()) return file.error();
+  return sim::read_platform(file.value(), settings);
+}
+
 /// Durations that were learnt with so many busy cores.
 using ModelsByCores = std::map<unsigned, std::shared_ptr<LearntModels>>;
 
 sim::KernelTimes learnt_times(ModelsByCores all) {
-  return [all = std::move(all)](const runtime::EmulatedTask& task) -> std::optional<sim::KernelTime> {
+  return [all = std::move(all)](const runtime::EmulatedTask& task, std::uint32_t) -> std::optional<sim::KernelTime> {
     std::optional<sim::KernelTime> time;
     std::vector<runtime::SlowDown::Point> points;
     for (const auto& [cores, models] : all) {
@@ -132,19 +147,20 @@ std::vector<std::string> names_in(std::string_view text) {
 }
 
 sim::KernelTimes kernel_times(sim::DescribedPlatform described, sim::KernelTimes learnt, const Scene& scene) {
-  return [described = std::move(described), learnt = std::move(learnt), factors = scene.factors,
-          platform = scene.platform, execution = scene.execution,
-          executed = scene.executed](const runtime::EmulatedTask& task) {
-    auto time = described.time_of(task);
-    if (!time) time = learnt(task);
-    const auto factor = factors.find(task.codelet);
-    if (time && factor != factors.end())
-      for (double* const value : {&time->mean_ns, &time->deviation_ns, &time->mean_error_ns}) *value *= factor->second;
-    // What was measured beside others holds their contention.
-    if (time && time->slow_down.points().empty()) time->bytes = sim::moved_bytes(task, time->mean_ns, platform);
-    if (time) time->computes = execution == sim::Execution::all || std::ranges::count(executed, task.codelet) > 0;
-    return time;
-  };
+  return
+      [described = std::move(described), learnt = std::move(learnt), factors = scene.factors, platform = scene.platform,
+       execution = scene.execution, executed = scene.executed](const runtime::EmulatedTask& task, std::uint32_t node) {
+        auto time = described.time_of(task, node);
+        if (!time) time = learnt(task, node);
+        const auto factor = factors.find(task.codelet);
+        if (time && factor != factors.end())
+          for (double* const value : {&time->mean_ns, &time->deviation_ns, &time->mean_error_ns})
+            *value *= factor->second;
+        // What was measured beside others holds their contention.
+        if (time && time->slow_down.points().empty()) time->bytes = sim::moved_bytes(task, time->mean_ns, platform);
+        if (time) time->computes = execution == sim::Execution::all || std::ranges::count(executed, task.codelet) > 0;
+        return time;
+      };
 }
 
 }  // namespace
@@ -167,20 +183,15 @@ std::optional<sim::KernelTime> time_of(const model::Estimate& estimate) {
 }
 
 Result<Scene> make_scene(const SceneArguments& arguments, const base::Topology& topology, ToolContext& context) {
-  sim::DescribedPlatform described;
-  if (!arguments.platform.empty()) {
-    const auto file = platform_file(arguments.platform);
-    if (!file.ok()) return file.error();
-    auto read = sim::read_platform(file.value());
-    if (!read.ok()) return read.error();
-    described = std::move(read).value();
-  }
+  auto read = described_platform(arguments);
+  if (!read.ok()) return read.error();
+  sim::DescribedPlatform described = std::move(read).value();
   Scene scene;
   scene.name = described.name;
   scene.platform = described.platform;
   scene.platform.ranks = arguments.ranks;
   scene.platform.ranks_per_node = arguments.ranks_per_node;
-  scene.platform.cores = arguments.cores.value_or(std::max(scene.platform.cores / arguments.ranks_per_node, 1U));
+  scene.platform.divide_cores(arguments.cores);
   if (arguments.latency_us) scene.platform.latency_ns = std::llround(*arguments.latency_us * 1e3);
   if (arguments.bandwidth) scene.platform.bytes_per_ns = *arguments.bandwidth;
   auto factors = apply(arguments.scales, scene.platform);

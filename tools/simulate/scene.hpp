@@ -25,6 +25,7 @@ struct SceneArguments {
   // Before what the platform's file says.
   std::optional<std::uint32_t> cores;
   std::optional<double> latency_us, bandwidth;  ///< the latter in GB/s
+  std::vector<std::string> settings;            ///< "KEY=VALUE" of the platform's file
   std::string models;                           ///< folder; empty: that of this machine
   std::vector<std::string> scales;              ///< "kernel=NAME:FACTOR", "network:FACTOR", "latency:FACTOR"
   std::string execute;                          ///< names of kernels, or "all"; empty: none runs

@@ -25,6 +25,7 @@ struct EmulatedTask {
   std::uint64_t tag = 0;                ///< of the task's options; 0: none
   std::uint64_t number = 0;             ///< its position in the flow, as traces name it
   bool is_own = false;                  ///< it is the runtime's: it orders others, or moves or adds up their data
+  unsigned worker = 0;                  ///< number of the worker
 };
 
 /// How much longer a kernel takes beside others on its host. A value; reading is thread-safe.

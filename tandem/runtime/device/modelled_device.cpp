@@ -99,7 +99,8 @@ std::optional<EmulatedWork> ModelledDevice::work_of(const Task& task, unsigned i
                  .implementation = implementation,
                  .tag = task.extra != nullptr ? task.extra->facts.tag : 0,
                  .number = TaskNumber::of(flow_position(task)),
-                 .is_own = task.codelet->is_own});
+                 .is_own = task.codelet->is_own,
+                 .worker = around_.worker});
 }
 
 }  // namespace tandem::runtime

@@ -23,6 +23,7 @@ class ModelledDevice final : public Device {
     ModelledHost& host;
     ModelledMemory* memory = nullptr;  ///< null: kernels share no memory
     std::int64_t sleeps_after_ns = 0;  ///< a CPU worker without tasks
+    unsigned worker = 0;               ///< number of the worker
   };
   /// Makes the device of a worker of `kind`. The other objects outlive this. `behind` null: the worker's thread is the
   /// device.

@@ -83,7 +83,7 @@ WorkerTeam::WorkerTeam(World& world, const CoreOptions& options, TaskPool& pool,
     const bool is_caller = i == 0 && caller_works_;
     TANDEM_ASSERT(!is_caller || specs_[i].unit == nullptr);  // the caller comes and goes
     WorkerSpec spec = specs_[i];
-    if (emulation_) spec.unit = emulate(spec, options);
+    if (emulation_) spec.unit = emulate(i, spec, options);
     auto& worker = *workers_.emplace_back(Worker::make(i, spec, worker_options, executor, *world.clock));
     base::Waker& waker = is_caller ? world.driver->add_caller(worker)
                                    : world.driver->add(worker, {specs_[i].core, fmt::format("tandem-w{}", i)});
@@ -104,11 +104,12 @@ WorkerTeam::WorkerTeam(World& world, const CoreOptions& options, TaskPool& pool,
 WorkerTeam::~WorkerTeam() = default;
 
 /// The device of a worker whose tasks take a modelled time, before its own.
-Device* WorkerTeam::emulate(const WorkerSpec& spec, const CoreOptions& options) {
+Device* WorkerTeam::emulate(unsigned worker, const WorkerSpec& spec, const CoreOptions& options) {
   const ModelledDevice::Surroundings around{
       .host = options.modelled_host != nullptr ? *options.modelled_host : *own_host_,
       .memory = options.modelled_memory,
-      .sleeps_after_ns = options.poll_for_ns};
+      .sleeps_after_ns = options.poll_for_ns,
+      .worker = worker};
   return models_.emplace_back(std::make_unique<ModelledDevice>(emulation_, spec.device, spec.unit, around)).get();
 }
 

@@ -93,7 +93,7 @@ class WorkerTeam {
   };
 
   void wake_all();
-  Device* emulate(const WorkerSpec& spec, const CoreOptions& options);
+  Device* emulate(unsigned worker, const WorkerSpec& spec, const CoreOptions& options);
   unsigned first() const noexcept { return caller_works_ ? 1 : 0; }  ///< first worker that the driver steps
 
   const bool caller_works_;
