@@ -46,7 +46,7 @@ class Experiment:
     question: str
     setup: str
     simulated: str
-    command: tuple[str, ...]                    # words behind `tandem`, with {AXIS}, {AXIS*3}, {AXIS*AXIS} and {ASSUMED}
+    command: tuple[str, ...]                    # words behind `tandem`, with {AXIS}, {AXIS*3}, {AXIS*AXIS}, {ASSUMED}, {folder}
     unit: str
     result: str                                 # what the program prints: "value", or one of the result's params
     scale: float                                # on that
@@ -67,7 +67,7 @@ class Experiment:
     def words(self, place: Place, factors: Mapping[str, float]) -> tuple[str, ...]:
         """The command of a place, with factors on some assumed numbers."""
         values: dict[str, Value] = {name: number * factors.get(name, 1) for name, number in self.assumed.items()}
-        values.update(place)
+        values.update(place, folder=str(self.folder))
         return tuple(_filled(word, values) for word in self.command)
 
 
@@ -127,7 +127,7 @@ class _Reader:
             if list(grids[size]) != axes:
                 raise self.wrong(f"{size} has the axes {', '.join(grids[size])}, whole has {', '.join(axes)}")
         named = {name for word in command for pair in _PLACEHOLDER.findall(word) for name in pair if name and not name.isdigit()}
-        unknown = named ^ {*axes, *assumed}
+        unknown = (named - {"folder"}) ^ {*axes, *assumed}
         if unknown:
             raise self.wrong(f"{', '.join(sorted(unknown))}: in the command, and no axis and not assumed; or the other way round")
         for key, axis in (("across", texts["across"]), ("panels", panels or axes[0])):
