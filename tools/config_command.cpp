@@ -25,13 +25,13 @@ std::string value_text(const base::ConfigEntry& entry) {
 void print_table(const base::Config& config) {
   std::size_t name_width = 0, value_width = 0;
   for (const base::ConfigEntry& entry : config.entries()) {
-    name_width = std::max(name_width, entry.option.name.size());
+    name_width = std::max(name_width, entry.option->name.size());
     value_width = std::max(value_width, value_text(entry).size());
   }
   for (const base::ConfigEntry& entry : config.entries()) {
-    fmt::print("{:<{}}  {:<{}}  ({})\n", entry.option.name, name_width, value_text(entry), value_width,
+    fmt::print("{:<{}}  {:<{}}  ({})\n", entry.option->name, name_width, value_text(entry), value_width,
                origin_text(entry));
-    fmt::print("{:<{}}  {}; {}\n", "", name_width, entry.option.help, entry.option.accepted());
+    fmt::print("{:<{}}  {}; {}\n", "", name_width, entry.option->help, entry.option->accepted());
   }
   fmt::print(
       "\nAn option NAME can be set in tandem.toml (NAME = value), in the environment (TANDEM_NAME=value), or on the "
@@ -46,16 +46,16 @@ Json value_json(const base::ConfigEntry& entry) {
 void print_json(const base::Config& config) {
   Json options = Json::array();
   for (const base::ConfigEntry& entry : config.entries()) {
-    options.push_back({{"name", entry.option.name},
-                       {"type", name_of(entry.option.type)},
+    options.push_back({{"name", entry.option->name},
+                       {"type", name_of(entry.option->type)},
                        {"value", value_json(entry)},
                        {"text", entry.value_text()},
                        {"origin", name_of(entry.origin)},
                        {"where", entry.where},
-                       {"default", entry.option.default_value},
-                       {"accepted", entry.option.accepted()},
-                       {"environment", entry.option.environment_name()},
-                       {"help", entry.option.help}});
+                       {"default", entry.option->default_value},
+                       {"accepted", entry.option->accepted()},
+                       {"environment", entry.option->environment_name()},
+                       {"help", entry.option->help}});
   }
   print({{"tandem", version}, {"commit", commit}, {"options", options}});
 }

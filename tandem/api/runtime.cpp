@@ -65,7 +65,7 @@ bool Runtime::is_simulated() const noexcept {
 
 std::string Runtime::option(std::string_view name) const {
   for (const base::ConfigEntry& entry : config_->entries())
-    if (entry.option.name == name) return entry.value_text();
+    if (entry.option->name == name) return entry.value_text();
   throw UsageError("there is no option '" + std::string(name) + "'; `tandem config` lists them");
 }
 

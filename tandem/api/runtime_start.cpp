@@ -377,7 +377,7 @@ void Runtime::connect_trace() {
   trace_->submitter_ = &core_->submission().trace();
   trace_->connect([this](trace::Session& session) {
     for (const base::ConfigEntry& entry : config_->entries())
-      session.describe_option(entry.option.name, entry.value_text(), entry.where);
+      session.describe_option(entry.option->name, entry.value_text(), entry.where);
     core_->trace_to(session);
     flow_->trace_to(session);
   });

@@ -85,11 +85,11 @@ ConfigSources ConfigSources::of_process(int argc, const char* const* argv) {
   return sources;
 }
 
-Config::Config(const Registry& registry) {
-  for (const Option& option : registry.options()) {
+Config::Config(const Registry& registry) : known_(registry.known_) {
+  entries_.reserve(known_->options.size());
+  for (const Option& option : known_->options)
     // Registry::add has checked that every default can be read.
-    entries_.push_back({option, option.parse(option.default_value).value(), Origin::default_value, {}});
-  }
+    entries_.push_back({&option, option.parse(option.default_value).value(), Origin::default_value, {}});
 }
 
 Result<Config> Config::load(const Registry& registry, const ConfigSources& sources) {
@@ -135,13 +135,13 @@ Result<void> Config::read_environment(const ConfigSources& sources) {
     });
     if (others) continue;
     const auto found = std::find_if(entries_.begin(), entries_.end(), [&](const ConfigEntry& entry) {
-      return entry.option.environment_name() == variable;
+      return entry.option->environment_name() == variable;
     });
     if (found == entries_.end()) {
       return Error{ErrorCode::not_found, fmt::format("environment variable {} is no option of Tandem{}", variable,
                                                      suggestion(variable, variable_prefix))};
     }
-    if (auto done = set(found->option.name, text, Origin::environment, variable); !done)
+    if (auto done = set(found->option->name, text, Origin::environment, variable); !done)
       return at(variable, done.error());
   }
   return {};
@@ -165,12 +165,12 @@ Result<void> Config::read_argument(const std::string& argument) {
     return Error{ErrorCode::not_found,
                  fmt::format("{} is no option of Tandem{}", written, suggestion(written, argument_prefix))};
   }
-  if (equals == std::string::npos && found->option.type != OptionType::boolean) {
+  if (equals == std::string::npos && found->option->type != OptionType::boolean) {
     return Error{ErrorCode::invalid_argument,
-                 fmt::format("{0} needs a value: write {0}=VALUE; accepted: {1}", written, found->option.accepted())};
+                 fmt::format("{0} needs a value: write {0}=VALUE; accepted: {1}", written, found->option->accepted())};
   }
   const std::string text = equals == std::string::npos ? "true" : argument.substr(equals + 1);
-  if (auto done = set(found->option.name, text, Origin::command_line, argument); !done)
+  if (auto done = set(found->option->name, text, Origin::command_line, argument); !done)
     return at(written, done.error());
   return {};
 }
@@ -179,7 +179,7 @@ Result<void> Config::set(std::string_view name, std::string_view text, Origin or
   ConfigEntry* found = find(name);
   if (found == nullptr)
     return Error{ErrorCode::not_found, fmt::format("there is no option '{}'{}", name, suggestion(name, ""))};
-  auto value = found->option.parse(text);
+  auto value = found->option->parse(text);
   if (!value) return value.error();
   if (found->origin == Origin::override_variable && origin != Origin::override_variable) return {};
   found->value = std::move(value).value();
@@ -189,9 +189,8 @@ Result<void> Config::set(std::string_view name, std::string_view text, Origin or
 }
 
 ConfigEntry* Config::find(std::string_view name) noexcept {
-  for (ConfigEntry& entry : entries_)
-    if (entry.option.name == name) return &entry;
-  return nullptr;
+  const auto place = known_->places.find(name);
+  return place != known_->places.end() ? &entries_[place->second] : nullptr;
 }
 
 /// "; did you mean ...?" in the spelling of the place where `word` stands, which begins with `prefix`. The prefix
@@ -200,22 +199,20 @@ std::string Config::suggestion(std::string_view word, std::string_view prefix) c
   const bool variable = prefix == variable_prefix;
   std::vector<std::string> names;
   for (const ConfigEntry& known : entries_)
-    names.push_back(variable ? known.option.environment_name().substr(prefix.size()) : known.option.name);
+    names.push_back(variable ? known.option->environment_name().substr(prefix.size()) : known.option->name);
   const std::string nearest = nearest_name(word.substr(prefix.size()), names);
   return nearest.empty() ? "; `tandem config` lists the options" : fmt::format("; did you mean {}{}?", prefix, nearest);
 }
 
 const ConfigEntry& Config::entry(std::string_view name) const {
-  const auto found =
-      std::find_if(entries_.begin(), entries_.end(),
-                   [&](const ConfigEntry& known) { return known.option.name == name; });
-  TANDEM_ASSERT(found != entries_.end());
-  return *found;
+  const auto place = known_->places.find(name);
+  TANDEM_ASSERT(place != known_->places.end());
+  return entries_[place->second];
 }
 
 const ConfigEntry& Config::entry(std::string_view name, OptionType type) const {
   const ConfigEntry& found = entry(name);
-  TANDEM_ASSERT(found.option.type == type);
+  TANDEM_ASSERT(found.option->type == type);
   return found;
 }
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -46,12 +47,12 @@ struct ConfigSources {
 
 /// One option with its value.
 struct ConfigEntry {
-  Option option;
+  const Option* option = nullptr;  ///< lives as long as its configuration
   OptionValue value;
   Origin origin = Origin::default_value;
   std::string where;  ///< "tandem.toml:3", "TANDEM_SCHED", "--tandem.sched=lws"; empty for a default
 
-  std::string value_text() const { return option.format(value); }
+  std::string value_text() const { return option->format(value); }
 };
 
 /// All options with their values: an ordinary value, independent of the registry it was made from. Reading is
@@ -103,6 +104,7 @@ class Config {
   Result<void> read_arguments(std::span<const std::string> arguments);
   Result<void> read_argument(const std::string& argument);
 
+  std::shared_ptr<const Registry::Known> known_;  ///< what the entries point to
   std::vector<ConfigEntry> entries_;
   std::vector<std::size_t> consumed_;
 };

@@ -155,14 +155,15 @@ bool have_one_variable(std::string_view a, std::string_view b) noexcept {
 void Registry::add(Option option) {
   TANDEM_ASSERT(is_option_name(option.name));
   TANDEM_ASSERT(option.parse(option.default_value).ok());
-  for (const Option& known : options_) TANDEM_ASSERT(!have_one_variable(known.name, option.name));
-  options_.push_back(std::move(option));
+  for (const Option& known : options()) TANDEM_ASSERT(!have_one_variable(known.name, option.name));
+  if (known_.use_count() > 1) known_ = std::make_shared<Known>(*known_);
+  known_->places.emplace(option.name, known_->options.size());
+  known_->options.push_back(std::move(option));
 }
 
 const Option* Registry::find(std::string_view name) const noexcept {
-  for (const Option& option : options_)
-    if (option.name == name) return &option;
-  return nullptr;
+  const auto place = known_->places.find(name);
+  return place != known_->places.end() ? &known_->options[place->second] : nullptr;
 }
 
 }  // namespace tandem::base

@@ -4,6 +4,10 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <map>
+#include <memory>
+#include <functional>
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -63,10 +67,15 @@ class Registry {
 
   /// The option of that name, or nullptr.
   const Option* find(std::string_view name) const noexcept;
-  std::span<const Option> options() const noexcept { return options_; }
+  std::span<const Option> options() const noexcept { return known_->options; }
 
  private:
-  std::vector<Option> options_;
+  friend class Config;
+  struct Known {
+    std::vector<Option> options;
+    std::map<std::string, std::size_t, std::less<>> places;  ///< by name
+  };
+  std::shared_ptr<Known> known_ = std::make_shared<Known>();  ///< configurations share it; then it does not change
 };
 
 }  // namespace tandem::base

@@ -134,7 +134,7 @@ Programs::Programs(const BenchOptions& options, const base::Config& config) {
   // Our programs read this command line's options of the runtime from their environment.
   for (const base::ConfigEntry& entry : config.entries())
     if (entry.origin == base::Origin::command_line)
-      for_ours_.emplace_back(entry.option.environment_name(), entry.value_text());
+      for_ours_.emplace_back(entry.option->environment_name(), entry.value_text());
 }
 
 BenchProgram Programs::find(std::string peer, const std::string& file, std::vector<std::string> arguments,

@@ -114,7 +114,7 @@ Result<ProgramCall> program_call(Subcommand command, const ToolContext& context)
         argument->substr(prefix.size(), equals == std::string::npos ? equals : equals - prefix.size());
     const std::string value = equals == std::string::npos ? "true" : argument->substr(equals + 1);
     for (const base::ConfigEntry& entry : context.config.entries())  // checked before: one of them is meant
-      if (entry.option.name == name) call.variables.emplace_back(entry.option.environment_name(), value);
+      if (entry.option->name == name) call.variables.emplace_back(entry.option->environment_name(), value);
   }
   return call;
 }
