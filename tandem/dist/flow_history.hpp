@@ -42,16 +42,16 @@ class FlowHistory {
 
   /// One kept operation. The hot path writes it, so it is small.
   struct Entry {
-    std::uint64_t digest = 0;  ///< digest of the operations up to this one
-    const char* file = nullptr;
-    std::uint32_t line = 0;
-    std::uint32_t executor = 0;
-    OperationKind kind = OperationKind::other;
-    std::uint8_t uses = 0;     ///< number of uses; the first `kUsesKept` are kept
-    std::array<std::uint32_t, kUsesKept> kept = {};  ///< for each use: 8 times the id of the datum, plus the mode
+    std::uint64_t digest;  ///< digest of the operations up to this one
+    const char* file;
+    std::uint32_t line;
+    std::uint32_t executor;
+    OperationKind kind;
+    std::uint8_t uses;                          ///< number of uses; the first `kUsesKept` are kept
+    std::array<std::uint32_t, kUsesKept> kept;  ///< for each use: 8 times the id of the datum, plus the mode
   };
 
-  FlowHistory() : entries_(std::make_unique<Entry[]>(kKept)) {}
+  FlowHistory() : entries_(std::make_unique_for_overwrite<Entry[]>(kKept)) {}
 
   /// Digest of all operations so far.
   std::uint64_t digest() const noexcept { return digest_; }
@@ -102,7 +102,7 @@ class FlowHistory {
   /// Restarts at `position`, after all ranks have agreed on what they have submitted.
   void restart(std::uint64_t position);
 
-  /// Sketch for a comparison on other ranks. `position`: the last operation.
+  /// Sketch for a comparison on other ranks. `position`: the last operation; all since the restart have been noted.
   FlowSketch sketch(std::uint64_t position) const;
 
  private:
@@ -115,7 +115,7 @@ class FlowHistory {
 
   std::uint64_t digest_ = 0;
   std::uint64_t next_checkpoint_ = kKept;  ///< position of the next checkpoint
-  std::unique_ptr<Entry[]> entries_;       ///< by position, modulo `kKept`
+  std::unique_ptr<Entry[]> entries_;       ///< by position, modulo `kKept`; unwritten before the position
   std::uint64_t start_ = 0;                ///< position of the last restart
   std::uint64_t stride_ = kKept;           ///< positions between two checkpoints
   std::vector<std::pair<std::uint64_t, std::uint64_t>> checkpoints_;  ///< positions and digests

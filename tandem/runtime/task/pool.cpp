@@ -14,7 +14,8 @@ namespace {
 /// Slabs start small, and grow until each fills a huge page.
 constexpr std::size_t kFirstSlabBytes = 64 * 1024;
 constexpr std::size_t kLargestSlabBytes = 2 * 1024 * 1024;
-constexpr std::size_t kLinkChunksPerSlab = 256;
+constexpr std::size_t kFirstBytes = 4096;                           ///< of tasks that are made first
+constexpr std::size_t kFirstLinkChunks = 8, kMostLinkChunks = 256;  ///< of a slab
 }  // namespace
 
 TaskPool::~TaskPool() = default;
@@ -37,16 +38,28 @@ void TaskPool::refill(std::size_t size_class) {
     recycle(task);
     if (free_[size_class] != nullptr) return;
   }
+  make(size_class);
+}
+
+/// Makes tasks in memory that was not touched before: as many bytes of them as there are already, so that a program of
+/// few tasks touches few pages.
+void TaskPool::make(std::size_t size_class) {
   const std::size_t task_bytes = bytes_of_class(size_class);
-  const std::size_t slab_bytes = std::max(task_bytes, std::clamp(bytes_, kFirstSlabBytes, kLargestSlabBytes));
-  const std::size_t count = slab_bytes / task_bytes;
-  auto block = base::allocate_large(slab_bytes);
-  if (block == nullptr) throw std::bad_alloc();
-  std::byte* const memory = block.get();
-  slabs_.push_back({std::move(block), task_bytes, count});
-  bytes_ += slab_bytes;
-  for (std::size_t i = count; i-- > 0;) {
-    auto* task = new (memory + i * task_bytes) Task;
+  if (open_[size_class] == 0) {
+    const std::size_t slab_bytes = std::max(task_bytes, std::clamp(bytes_, kFirstSlabBytes, kLargestSlabBytes));
+    auto block = base::allocate_large(slab_bytes);
+    if (block == nullptr) throw std::bad_alloc();
+    slabs_.push_back({std::move(block), task_bytes, 0, slab_bytes / task_bytes});
+    open_[size_class] = slabs_.size();
+    bytes_ += slab_bytes;
+  }
+  Slab& slab = slabs_[open_[size_class] - 1];
+  const std::size_t wanted = std::max<std::size_t>(1, std::max(kFirstBytes, made_bytes_) / task_bytes);
+  const std::size_t first = std::exchange(slab.count, std::min(slab.count + wanted, slab.capacity));
+  made_bytes_ += (slab.count - first) * task_bytes;
+  if (slab.count == slab.capacity) open_[size_class] = 0;
+  for (std::size_t i = slab.count; i-- > first;) {
+    auto* task = new (slab.memory.get() + i * task_bytes) Task;
     task->size_class = static_cast<std::uint8_t>(size_class);
     task->successors.seal();
     task->next = free_[size_class];
@@ -107,9 +120,11 @@ Link* TaskPool::extra_link(Task& task) {
   TaskExtra& extra = extra_of(task);
   if (extra.links == nullptr || extra.links->used == LinkChunk::kLinks) {
     if (free_links_ == nullptr) {
-      auto& slab = link_slabs_.emplace_back(std::make_unique<LinkChunk[]>(kLinkChunksPerSlab));
-      bytes_ += kLinkChunksPerSlab * sizeof(LinkChunk);
-      for (std::size_t i = 0; i < kLinkChunksPerSlab; ++i) {
+      const std::size_t count = std::clamp(link_chunks_, kFirstLinkChunks, kMostLinkChunks);
+      auto& slab = link_slabs_.emplace_back(std::make_unique<LinkChunk[]>(count));
+      link_chunks_ += count;
+      bytes_ += count * sizeof(LinkChunk);
+      for (std::size_t i = 0; i < count; ++i) {
         slab[i].next = free_links_;
         free_links_ = &slab[i];
       }
@@ -135,7 +150,7 @@ bool TaskPool::check_invariants() const noexcept {
     }
   std::size_t free_chunks = 0;
   for (const LinkChunk* chunk = free_links_; chunk != nullptr; chunk = chunk->next)
-    if (++free_chunks > link_slabs_.size() * kLinkChunksPerSlab) return false;
+    if (++free_chunks > link_chunks_) return false;
   for (const TaskExtra* extra : free_extras_)
     if (extra->links != nullptr || extra->callback) return false;
   return free_extras_.size() <= extras_.size();

@@ -95,7 +95,8 @@ class TaskPool {
   struct Slab {
     std::unique_ptr<std::byte, base::FreeLarge> memory;
     std::size_t task_bytes;
-    std::size_t count;
+    std::size_t count;     ///< of tasks that were made
+    std::size_t capacity;  ///< in tasks
   };
 
   /// Prefetches the lines of the next task, which a worker has written last.
@@ -105,6 +106,7 @@ class TaskPool {
   }
   static std::size_t large_class(std::size_t bytes) noexcept;
   void refill(std::size_t size_class);
+  void make(std::size_t size_class);
   void free_links(TaskExtra& extra) noexcept;
   void clear(TaskExtra& extra) noexcept;
 
@@ -113,6 +115,9 @@ class TaskPool {
   LinkChunk* free_links_ = nullptr;
   std::vector<std::unique_ptr<LinkChunk[]>> link_slabs_;
   std::vector<Slab> slabs_;
+  std::array<std::size_t, kClasses> open_{};  ///< 1 + the slab with room for more tasks of the class; 0: none
+  std::size_t made_bytes_ = 0;                ///< of tasks
+  std::size_t link_chunks_ = 0;
   std::vector<std::unique_ptr<TaskExtra>> extras_;
   std::vector<TaskExtra*> free_extras_;
   std::size_t bytes_ = 0;
