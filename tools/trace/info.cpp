@@ -1,6 +1,9 @@
 // tools/trace/info.cpp: `tandem trace info`: lists ranks, actors, records, bytes, missing parts, and the quality of the
 // clocks.
 #include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
 
 #include <fmt/core.h>
 #include <fmt/format.h>
@@ -83,6 +86,22 @@ Json json_of(const RankTrace& rank, const RunTimes& times) {
   return object;
 }
 
+/// An option of the traced program; empty: not recorded, as by other writers.
+std::string option_of(const RankTrace& rank, std::string_view name) {
+  const auto found = std::ranges::find(rank.options, name, &std::pair<std::string, std::string>::first);
+  return found != rank.options.end() ? found->second : "";
+}
+
+/// What the tracer does when events find no room.
+std::string when_full_text(const RankTrace& rank) {
+  const std::string choice = option_of(rank, "trace.when_full");
+  const std::string does = choice == "lose"     ? "new events are lost, and counted below"
+                           : choice == "wait"   ? "threads wait for the disk"
+                           : choice == "newest" ? "the oldest events are dropped"
+                                                : choice;
+  return fmt::format("{}; when they are full, {} (trace.when_full={})", option_of(rank, "trace.memory"), does, choice);
+}
+
 void print_json(const trace::TraceReader& run, const RunTimes& times) {
   Totals totals;
   Json ranks = Json::array();
@@ -91,14 +110,16 @@ void print_json(const trace::TraceReader& run, const RunTimes& times) {
     ranks.push_back(json_of(*rank, times));
   }
   const RankTrace& first = *run.ranks.front();
-  Json object{{"tandem", version},
-              {"commit", commit},
-              {"folder", run.folder.string()},
-              {"program", first.program},
-              {"arguments", first.arguments},
-              {"job", first.job},
-              {"size", first.size},
-              {"written_by", {{"tandem", first.version}, {"commit", first.commit}}}};
+  Json object{
+      {"tandem", version},
+      {"commit", commit},
+      {"folder", run.folder.string()},
+      {"program", first.program},
+      {"arguments", first.arguments},
+      {"job", first.job},
+      {"size", first.size},
+      {"written_by", {{"tandem", first.version}, {"commit", first.commit}}},
+      {"buffers", {{"memory", option_of(first, "trace.memory")}, {"when_full", option_of(first, "trace.when_full")}}}};
   object.update(json_of(totals));
   object["ranks"] = ranks;
   print(object);
@@ -126,10 +147,11 @@ void print_table(const trace::TraceReader& run, const RunTimes& times) {
   Totals totals;
   for (const auto& rank : run.ranks) totals.add(totals_of(*rank, times));
   fmt::print(
-      "program   {}\narguments {}\njob       {}\nranks     {} of {}\nduration  {} s\nwritten   by tandem {} ({})\n\n",
+      "program   {}\narguments {}\njob       {}\nranks     {} of {}\nduration  {} s\nwritten   by tandem {} ({})\n",
       first.program, fmt::join(first.arguments, " "), first.job, run.ranks.size(), first.size,
       seconds(totals.duration_ns()), first.version, first.commit);
-  fmt::print("{:<28} {:>5} {:>12} {:>13} {:>8} {:>10} {:>8}\n", "rank, actor", "core", "records", "bytes", "B/record",
+  if (!option_of(first, "trace.when_full").empty()) fmt::print("buffers   {}\n", when_full_text(first));
+  fmt::print("\n{:<28} {:>5} {:>12} {:>13} {:>8} {:>10} {:>8}\n", "rank, actor", "core", "records", "bytes", "B/record",
              "lost", "missing");
   for (const auto& rank : run.ranks) {
     fmt::print("{:<34} ", fmt::format("{} on {}, {}", rank->rank, rank->host, state_of(*rank)));
