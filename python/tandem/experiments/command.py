@@ -8,8 +8,9 @@ import subprocess
 import sys
 import tarfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -95,23 +96,24 @@ def _one(experiment: Experiment, arguments: argparse.Namespace, version: str, de
     # The direction is looked at with other assumptions in the small grid, since it takes all points once more for each.
     other_places = list(experiment.places("quick")) if arguments.size == "whole" else []
     changes = {f"{name} x {factor:g}": {name: factor} for name in experiment.assumed for factor in VARIED} if other_places else {}
-    commands = [experiment.words(place, {}) for place in places]
-    commands += [experiment.words(place, factors) for factors in ({}, *changes.values()) for place in other_places]
-    missing = run_all(arguments.tandem, commands, experiment.result, kept, deadline, shown(experiment.name)) or ""
-    results = _results(experiment, kept, places, {})
+    point = partial(experiment.point, tandem=arguments.tandem)
+    points = [point(place, {}) for place in places]
+    points += [point(place, factors) for factors in ({}, *changes.values()) for place in other_places]
+    missing = run_all(arguments.tandem, points, kept, deadline, shown(experiment.name), experiment.alone) or ""
+
+    def results_of(some: Sequence[Place], factors: Mapping[str, float]) -> list[tuple[Place, float]]:
+        found = [(place, kept.values.get(point(place, factors))) for place in some]
+        return [(place, value * experiment.scale) for place, value in found if value is not None]
+
+    results = results_of(places, {})
     outcomes = compare(experiment, results)
-    usual = compare(experiment, _results(experiment, kept, other_places, {}))
-    varied = {what: compare(experiment, _results(experiment, kept, other_places, factors)) for what, factors in changes.items()}
+    usual = compare(experiment, results_of(other_places, {}))
+    varied = {what: compare(experiment, results_of(other_places, factors)) for what, factors in changes.items()}
     report = Report(experiment, arguments.size, results, outcomes, sentence(outcomes, varied, usual), missing)
     if results:
         report = replace(report, picture=picture(report))
     _write(report, folder)
     return report
-
-
-def _results(experiment: Experiment, kept: Kept, places: Sequence[Place], factors: dict[str, float]) -> list[tuple[Place, float]]:
-    found = [(place, kept.values.get(experiment.words(place, factors))) for place in places]
-    return [(place, value * experiment.scale) for place, value in found if value is not None]
 
 
 def _write(report: Report, folder: Path) -> None:

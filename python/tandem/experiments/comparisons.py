@@ -66,7 +66,7 @@ def _ratio(experiment: Experiment, one: Comparison, results: Results, values: Ma
     for place, value in results:
         known = [values.get(_key({**place, **other})) for other in others]
         if _has(place, {**one.at, **of}) and all(known):
-            ratios.append(value / pick(number for number in known if number))
+            ratios.append(value / pick((number for number in known if number), default=1))
     if not ratios:
         return _missing(one)
     ours = {"median": statistics.median, "least": min, "most": max}[one.over](ratios)

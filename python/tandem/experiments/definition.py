@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Union
 
+from .points import Point
+
 Value = Union[int, float, str]
 Place = Mapping[str, Value]  # values of some axes
 
@@ -27,7 +29,7 @@ class Comparison:
 
     text: str
     kind: str                                # "ratio", "order" or "best"
-    places: tuple[Place, ...] = ()           # ratio: of the first to the second; order: the best first
+    places: tuple[Place, ...] = ()           # ratio: of the first to the second, or to 1; order: the best first
     at: Place = field(default_factory=dict)  # axes that are fixed in all of them
     over: str = "median"                     # of a ratio, over the other axes: median, least or most
     axis: str = ""                           # best
@@ -46,9 +48,10 @@ class Experiment:
     question: str
     setup: str
     simulated: str
-    command: tuple[str, ...]                    # words behind `tandem`, with {AXIS}, {AXIS*3}, {AXIS*AXIS}, {ASSUMED}, {folder}
+    command: tuple[str, ...]                    # words behind `tandem`, with {AXIS}, {AXIS*3}, {AXIS*AXIS}, {ASSUMED}, {folder}, {tandem}
     unit: str
-    result: str                                 # what the program prints: "value", or one of the result's params
+    result: str                                 # which number of what the command prints (`points.Point`), with {AXIS}
+    alone: bool                                 # whether points run one after the other: they measure this machine
     scale: float                                # on that
     better: str                                 # "more" or "less"
     assumed: Mapping[str, float]                # numbers without a source, by the name of their placeholder
@@ -64,11 +67,11 @@ class Experiment:
         for values in itertools.product(*axes.values()):
             yield dict(zip(axes, values))
 
-    def words(self, place: Place, factors: Mapping[str, float]) -> tuple[str, ...]:
-        """The command of a place, with factors on some assumed numbers."""
+    def point(self, place: Place, factors: Mapping[str, float], tandem: str) -> Point:
+        """The command of a place, with factors on some assumed numbers. `tandem`: what {tandem} stands for."""
         values: dict[str, Value] = {name: number * factors.get(name, 1) for name, number in self.assumed.items()}
-        values.update(place, folder=str(self.folder))
-        return tuple(_filled(word, values) for word in self.command)
+        values.update(place, folder=str(self.folder), tandem=tandem)
+        return Point(tuple(_filled(word, values) for word in self.command), _filled(self.result, values))
 
 
 def _filled(word: str, values: Place) -> str:
@@ -119,6 +122,7 @@ class _Reader:
         command = tuple(self.take(top, "command", str).split())
         panels = self.take(top, "panels", str, "")
         result = self.take(top, "result", str, "value")
+        alone = self.flag(top, "alone")
         scale = float(self.take(top, "scale", (int, float), 1))
         assumed = {name: float(self.take({name: value}, name, (int, float))) for name, value in self.take(top, "assumed", dict, {}).items()}
         grids = {size: self.grid(size, self.take(top, size, dict)) for size in SIZES}
@@ -126,8 +130,8 @@ class _Reader:
         for size in SIZES:
             if list(grids[size]) != axes:
                 raise self.wrong(f"{size} has the axes {', '.join(grids[size])}, whole has {', '.join(axes)}")
-        named = {name for word in command for pair in _PLACEHOLDER.findall(word) for name in pair if name and not name.isdigit()}
-        unknown = (named - {"folder"}) ^ {*axes, *assumed}
+        named = {name for word in (*command, result) for pair in _PLACEHOLDER.findall(word) for name in pair if name and not name.isdigit()}
+        unknown = (named - {"folder", "tandem"}) ^ {*axes, *assumed}
         if unknown:
             raise self.wrong(f"{', '.join(sorted(unknown))}: in the command, and no axis and not assumed; or the other way round")
         for key, axis in (("across", texts["across"]), ("panels", panels or axes[0])):
@@ -137,8 +141,14 @@ class _Reader:
         comparisons = tuple(self.comparison(dict(one), grids["whole"]) for one in self.take(top, "comparison", list, []))
         if top:
             raise self.wrong(f"unknown: {', '.join(top)}")
-        return Experiment(name=self.file.parent.name, folder=self.file.parent, command=command, result=result, scale=scale,
+        return Experiment(name=self.file.parent.name, folder=self.file.parent, command=command, result=result, alone=alone, scale=scale,
                           better=better, assumed=assumed, grids=grids, published=published, comparisons=comparisons, panels=panels, **texts)
+
+    def flag(self, table: dict[str, Any], key: str) -> bool:
+        value = table.pop(key, False)
+        if not isinstance(value, bool):
+            raise self.wrong(f"{key} is neither true nor false")
+        return value
 
     def grid(self, size: str, table: dict[str, Any]) -> dict[str, tuple[Value, ...]]:
         for name, values in table.items():
@@ -170,13 +180,13 @@ class _Reader:
         if axis:
             kind, right = "best", axis in axes and len(numbers) == 2 and not places
         elif numbers or direction or least:
-            kind, right = "ratio", len(places) == (1 if rivals else 2) and over in ("median", "least", "most")
+            kind, right = "ratio", len(places) in ((1,) if rivals else (1, 2)) and over in ("median", "least", "most")
             right = right and (direction != 0 or least > 0 or len(numbers) == 1 and numbers[0] > 0)
         else:
             kind, right = "order", len(places) > 1
         right = right and all(value in grid[name] for place in (*places, *rivals, at) for name, value in place.items())
         if not right or one:
-            raise self.wrong(f"comparison '{text}': two places of the grid [whole], or one and its rivals, and a published ratio "
+            raise self.wrong(f"comparison '{text}': one or two places of the grid [whole], or one and its rivals, and a published ratio "
                              "('above 1', 'below 1') or the least one; or places from the best to the worst; or an axis with the "
                              "least and the greatest value that were the best")
         return Comparison(text, kind, places, at, over, axis, numbers, direction, least, rivals)
