@@ -247,18 +247,22 @@ Result<std::vector<KindOfNodes>> kinds_of(const base::TomlValue& value, std::str
   return kinds;
 }
 
-/// Takes the kinds of nodes from their files.
+Result<DescribedPlatform> platform_of(const std::vector<base::TomlValue>& values, std::string_view file,
+                                      const std::filesystem::path& folder, const PlatformSettings& settings,
+                                      bool is_of_kind = false);
+
+/// Takes the kinds of nodes from their files, which name no others.
 Result<void> take_kinds(const std::filesystem::path& folder, const std::vector<KindOfNodes>& kinds,
-                        std::string_view file, DescribedPlatform& described) {
+                        DescribedPlatform& described) {
   const KernelLaws common = std::move(described.kernels.front());
   described.kernels.clear();
   described.platform.nodes.clear();
   for (const KindOfNodes& kind : kinds) {
-    const auto read =
-        read_platform(folder / (kind.name.ends_with(".toml") ? kind.name : kind.name + ".toml"), kind.settings);
+    const std::filesystem::path file = folder / (kind.name + (kind.name.ends_with(".toml") ? "" : ".toml"));
+    const auto values = base::read_toml(file);
+    if (!values.ok()) return values.error();
+    const auto read = platform_of(values.value(), file.string(), file.parent_path(), kind.settings, true);
     if (!read.ok()) return read.error();
-    if (read.value().platform.nodes.size() > 1)
-      return Error{ErrorCode::malformed, fmt::format("{}: nodes: {} has several kinds itself", file, kind.name)};
     Node& node = described.platform.nodes.emplace_back(read.value().platform.nodes.front());
     node.count = kind.count;
     node.cores = kind.cores.value_or(read.value().platform.cores);
@@ -296,8 +300,10 @@ Result<void> take_settings(const std::filesystem::path& folder, const PlatformSe
   return {};
 }
 
+/// `is_of_kind`: the file is of one kind of nodes of another one.
 Result<DescribedPlatform> platform_of(const std::vector<base::TomlValue>& values, std::string_view file,
-                                      const std::filesystem::path& folder, const PlatformSettings& settings) {
+                                      const std::filesystem::path& folder, const PlatformSettings& settings,
+                                      bool is_of_kind) {
   DescribedPlatform described;
   std::map<std::string, DeviceGroup> devices;
   std::vector<KindOfNodes> kinds;
@@ -309,6 +315,9 @@ Result<DescribedPlatform> platform_of(const std::vector<base::TomlValue>& values
     } else if (value.name == "nodes") {
       auto found = kinds_of(value, file);
       if (!found.ok()) return found.error();
+      if (is_of_kind)
+        return Error{ErrorCode::malformed,
+                     fmt::format("{}:{}: a kind of nodes has several kinds itself", file, value.line)};
       kinds = std::move(found).value();
     }
   for (const base::TomlValue& value : values) {
@@ -322,7 +331,7 @@ Result<DescribedPlatform> platform_of(const std::vector<base::TomlValue>& values
       return Error{ErrorCode::malformed,
                    fmt::format("{}: kernel {} has no duration: write mean = \"1.2ms\"", file, key.first)};
   if (kinds.empty()) return described;
-  if (const auto taken = take_kinds(folder, kinds, file, described); !taken.ok()) return taken.error();
+  if (const auto taken = take_kinds(folder, kinds, described); !taken.ok()) return taken.error();
   return described;
 }
 

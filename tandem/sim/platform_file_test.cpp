@@ -121,7 +121,9 @@ TEST(PlatformFile, NodesOfSeveralKindsHaveFilesOfTheirOwn) {
   EXPECT_THAT(read("3 slow:0").error().message, HasSubstr("nodes: '3 slow:0': write"));
   EXPECT_THAT(read("3 missing").error().message, HasSubstr("missing.toml"));
   std::ofstream(folder / "many.toml") << "nodes = \"1 slow, 1 fast\"\n";
-  EXPECT_THAT(read("3 many").error().message, HasSubstr("several kinds"));
+  EXPECT_THAT(read("3 many").error().message, HasSubstr("many.toml:1: a kind of nodes has several kinds"));
+  std::ofstream(folder / "itself.toml") << "nodes = \"1 itself\"\n";
+  EXPECT_THAT(read_platform(folder / "itself.toml").error().message, HasSubstr("several kinds"));
   std::filesystem::remove_all(folder);
 }
 
