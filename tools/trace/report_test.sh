@@ -67,7 +67,7 @@ tables() {
   holds out '^note: events lost: 7; all below is a part of the run'
   "$tandem" trace info all_lost > out 2> err || fail 'no facts of a trace that has lost a stream'
   holds out '^0 on .*, complete .* 7 +0$'
-  holds out '^buffers   16 MiB; when they are full, new events are lost, and counted below \(trace.when_full=lose\)$'
+  holds out '^buffers   16MiB; when they are full, new events are lost, and counted below \(trace.when_full=lose\)$'
   # The waits of the program are not known.
   traced part_task_worker 1 task,worker -n 256 --nb 64
   "$tandem" trace summary part_task_worker > out 2> err || fail 'no summary of tasks and workers alone'

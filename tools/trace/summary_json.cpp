@@ -139,12 +139,24 @@ Json json_of(const Broadcasts& broadcasts) {
   Json recipients = nullptr;
   if (broadcasts.recipients)
     recipients = Json{{"min", broadcasts.recipients->min}, {"median", broadcasts.recipients->median}, {"max", broadcasts.recipients->max}};
-  return {{"count", broadcasts.count}, {"bytes", broadcasts.bytes}, {"recipients", recipients}, {"durations", times_json(broadcasts.durations)},
-          {"arrivals", broadcasts.arrivals}, {"late", broadcasts.late}, {"late_excess_s", in_seconds(broadcasts.late_excess_ns)},
-          {"awaited", broadcasts.awaited}, {"declined", broadcasts.declined},
-          {"shared_data", {{"versions", shared.versions}, {"recipients", shared.recipients}, {"by_broadcast", shared.by_broadcast},
-                           {"bytes", shared.bytes}, {"bytes_by_broadcast", shared.bytes_by_broadcast}, {"split", shared.split},
-                           {"detection_rate", json_of(shared.detection_rate())}}}};
+  return {{"count", broadcasts.count},
+          {"bytes", broadcasts.bytes},
+          {"recipients", recipients},
+          {"durations", times_json(broadcasts.durations)},
+          {"gain", json_of(broadcasts.gain)},
+          {"arrivals", broadcasts.arrivals},
+          {"late", broadcasts.late},
+          {"late_excess_s", in_seconds(broadcasts.late_excess_ns)},
+          {"awaited", broadcasts.awaited},
+          {"declined", broadcasts.declined},
+          {"shared_data",
+           {{"versions", shared.versions},
+            {"recipients", shared.recipients},
+            {"by_broadcast", shared.by_broadcast},
+            {"bytes", shared.bytes},
+            {"bytes_by_broadcast", shared.bytes_by_broadcast},
+            {"split", shared.split},
+            {"detection_rate", json_of(shared.detection_rate())}}}};
 }
 
 Json json_of(const History& history, const std::vector<NodeMemory>& memory) {

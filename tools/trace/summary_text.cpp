@@ -283,6 +283,8 @@ void print_broadcasts(const Broadcasts& broadcasts) {
   if (broadcasts.durations)
     row("to the last arrival: median, longest", short_time(static_cast<double>(broadcasts.durations->median)) + ", " +
                                                     short_time(static_cast<double>(broadcasts.durations->max)));
+  if (broadcasts.gain)
+    row("plain messages in turn at the highest rate: median", fmt::format("{:.2f} times as long", *broadcasts.gain));
   if (broadcasts.arrivals > 0) {
     row("late arrivals: much later than others of their size",
         fmt::format("{} of {}", broadcasts.late, broadcasts.arrivals));

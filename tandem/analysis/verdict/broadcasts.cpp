@@ -56,7 +56,9 @@ void count_recipients(const History& history, Broadcasts& result) {
       result.late_excess_ns += *delay - ns.median;
     }
   }
+  const FastestMessage fastest = fastest_message(history);
   std::vector<std::int64_t> recipients, durations;
+  std::vector<double> gains;
   for (std::size_t i = 0; i < reached.size(); ++i) {
     const BroadcastRow& broadcast = history.broadcasts[i];
     if (broadcast.failed) continue;
@@ -66,8 +68,17 @@ void count_recipients(const History& history, Broadcasts& result) {
     ++result.count;
     result.bytes += broadcast.bytes * count;
     recipients.push_back(count);
-    if (all.arrived > 0 && all.arrived == all.recipients)
-      durations.push_back(std::max<std::int64_t>(all.last_ns - broadcast.posted_ns, 0));
+    if (all.arrived == 0 || all.arrived != all.recipients) continue;
+    const std::int64_t duration_ns = std::max<std::int64_t>(all.last_ns - broadcast.posted_ns, 0);
+    durations.push_back(duration_ns);
+    if (fastest.bytes_per_ns > 0 && duration_ns > 0)
+      gains.push_back(static_cast<double>(broadcast.bytes * count) / fastest.bytes_per_ns /
+                      static_cast<double>(duration_ns));
+  }
+  if (!gains.empty()) {
+    const auto middle = gains.begin() + static_cast<std::ptrdiff_t>(gains.size() / 2);
+    std::ranges::nth_element(gains, middle);
+    result.gain = *middle;
   }
   result.recipients = quartiles(recipients);
   result.durations = quartiles(durations);

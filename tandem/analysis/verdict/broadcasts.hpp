@@ -35,6 +35,9 @@ struct Broadcasts {
   std::uint64_t bytes = 0;      ///< to all recipients
   std::optional<Quartiles> recipients;   ///< number of ranks per broadcast
   std::optional<Quartiles> durations;    ///< from posting to last arrival, in ns; if all known recipients have it
+  /// Median over those with a duration: how many times as long plain messages would take one after the other, n m / r
+  /// for n recipients of m bytes at the highest rate r of any message of the run. Empty without such a rate.
+  std::optional<double> gain;
   BroadcastDelays delays;                ///< of arrivals that are known
   /// Arrivals that are outliers among those of broadcasts of their size (from posting to arrival), and their time
   /// beyond the median.

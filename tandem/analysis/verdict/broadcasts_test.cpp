@@ -36,6 +36,7 @@ TEST(Broadcasts, CountsTimesAndLateArrivals) {
   EXPECT_EQ(result.recipients->max, 11);
   EXPECT_EQ(result.durations->count, 1u);
   EXPECT_EQ(result.durations->max, 1000);
+  EXPECT_NEAR(result.gain.value(), 11 * 102 / 1000.0, 0.01) << "the first arrival, 102 ns, tells the rate";
   EXPECT_EQ(result.arrivals, 11u);
   EXPECT_EQ(result.awaited, 1u);
   EXPECT_EQ(result.late, 1u);
@@ -43,6 +44,20 @@ TEST(Broadcasts, CountsTimesAndLateArrivals) {
   ASSERT_EQ(result.delays.size(), 1u) << "of one size something has arrived";
   EXPECT_EQ(result.delays.at(4096).median, 100 + 2 * 6);
   EXPECT_EQ(result.declined, 1u);
+}
+
+TEST(Broadcasts, GainOverPlainMessagesAtTheHighestRate) {
+  SmallRun run(4);
+  for (std::uint32_t rank = 0; rank < 4; ++rank) run.usual(rank);
+  auto& root = run.stream(0, 4);
+  root.add(Type::send_posted, at(10), {1, 1, 7, 0, 1, 8000});
+  root.add(Type::mcast_posted, at(200), {21, 7, 5, 3000, 3});
+  for (std::uint32_t rank = 1; rank < 4; ++rank) root.add(Type::mcast_recipient, at(200), {21, rank});
+  run.stream(1, 4).add(Type::message_arrived, at(90), {1, 0, 7, 1, 8000});  // 100 bytes per ns
+  for (std::uint32_t rank = 1; rank < 4; ++rank)
+    run.stream(rank, 4).add(Type::message_arrived, at(230 + 5 * rank), {2, 0, 7, 5, 3000});
+  const Broadcasts result = broadcasts(*run.read());
+  EXPECT_NEAR(result.gain.value(), 90.0 / 45, 0.1);
 }
 
 /// A broadcast of 1000 bytes by rank 0, with a tag; `children` are those of the root.
