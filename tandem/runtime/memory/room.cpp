@@ -376,7 +376,8 @@ void Room::release_next(NodeIndex node) {
 bool Room::serve(NodeIndex node, const Task* asking) {
   bool granted = false;
   if (!is_limited(node)) return false;
-  const Node& here = nodes_[node];
+  Node& here = nodes_[node];
+  here.is_due = false;
   while (choose_next(node)) {
     Task& task = *here.next;
     if (grant_next(node)) {
@@ -396,7 +397,7 @@ bool Room::serve(NodeIndex node, const Task* asking) {
 // --- what the application keeps
 
 bool Room::is_blocked(const Node& node) noexcept {
-  return node.next != nullptr && node.leaving == 0 && node.held != 0 && node.holders == node.held;
+  return node.next != nullptr && !node.is_due && node.leaving == 0 && node.held != 0 && node.holders == node.held;
 }
 
 void Room::note_blocked(NodeIndex node) {
@@ -498,6 +499,7 @@ bool Room::end(Task& task, NodeIndex node) {
     leave_if_evicted(handle);
   });
   if (room.is_pinned_within_budget()) end_hold(task, node);
+  nodes_[node].is_due |= room.is_pinned();
   task.room = RoomState();
   return room.is_pinned();
 }

@@ -47,9 +47,9 @@ class Memory;
 /// ever. A budget that has shrunk does not grow again.
 ///
 /// Memory that the application keeps. The submitting thread alone ends the accesses that it holds, so while it waits, a
-/// task may wait for memory that no thread releases: it is *blocked* when only such accesses pin memory on the node.
-/// The waiting thread is told (`blocks`), and checks whether it waits for a blocked task. An access comes before all
-/// waiting tasks, also before the next one.
+/// task may wait for memory that no thread releases: it is *blocked* when only such accesses pin memory on the node,
+/// and the node has been served since the last task ended there. The waiting thread is told (`blocks`), and checks
+/// whether it waits for a blocked task. An access comes before all waiting tasks, also before the next one.
 ///
 /// Data beside the budget. An event that waits for something outside, such as the end of a message, may need memory
 /// while it waits. If that counted, tasks would wait for the memory, and the event might wait for these tasks: on
@@ -246,6 +246,7 @@ class Room {
     unsigned holders = 0;            ///< tasks, transfers and kept events with pins
     unsigned kernels = 0;            ///< holders that a worker runs
     unsigned held = 0;               ///< holders that are accesses of the application
+    bool is_due = false;             ///< a task has ended there, and the node has not been served since (`go_on`)
     std::set<Candidate> candidates;  ///< replicas that may leave
     std::uint64_t granted = 0;       ///< tasks that have got memory
     std::uint64_t came = 0;          ///< tasks that have waited

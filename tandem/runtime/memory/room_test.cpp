@@ -645,6 +645,32 @@ TEST(Room, WhatATaskBehindAnotherReplacesIsNotMoved) {
   EXPECT_TRUE(m.is_sound());
 }
 
+TEST(Room, BlocksNoTaskWhileAnEndedOneHasNotBeenFollowed) {
+  Machine m(2, 0);
+  Handle &held = m.data(), &x = m.data(), &y = m.data();
+  Task& access = m.task({{&held, AccessMode::write}});
+  access.kind = TaskKind::application;
+  ASSERT_EQ(m.memory.acquire(access, 0), Memory::Staging::ready);
+  m.memory.note_held(access, 0, true);
+  Task& fill_x = m.task({{&x, AccessMode::write}});
+  ASSERT_EQ(m.memory.acquire(fill_x, 0), Memory::Staging::ready);
+  Task& fill_y = m.task({{&y, AccessMode::write}});
+  EXPECT_EQ(m.memory.acquire(fill_y, 0), Memory::Staging::pending);
+  m.task({{&x, AccessMode::read}});  // so that x is moved
+  Memory::note_written(x, 0);
+  ASSERT_TRUE(m.memory.end(fill_x, 0));
+  EXPECT_TRUE(m.memory.room().blocked().empty()) << "only the access pins memory, but x can leave";
+  m.memory.go_on(0);
+  ASSERT_EQ(m.copies.size(), 1U) << "x leaves";
+  EXPECT_TRUE(m.memory.room().blocked().empty());
+  m.deliver(0);
+  EXPECT_EQ(m.staged_tasks, (std::vector<Task*>{&fill_y}));
+  m.finish(fill_y, 0, 2);
+  m.memory.note_held(access, 0, false);
+  if (m.memory.end(access, 0)) m.memory.go_on(0);
+  EXPECT_TRUE(m.is_sound());
+}
+
 TEST(Room, WhatCannotFitIsRefusedWithTheNumbers) {
   Machine m(0, 2);
   Handle &a = m.data(), &b = m.data(), &c = m.data();
