@@ -254,6 +254,7 @@ runtime::World make_test_world(const TestWorldOptions& options, WorldResources& 
       copier = std::make_unique<LateCopier>(*loop, options.copy_ns);
     const runtime::NodeIndex node = world.add_memory({.kind = kind, .name = std::move(name), .budget = budget},
                                                      std::move(memory), std::move(copier));
+    links->add_port(node);
     for (runtime::NodeIndex other = 0; options.link && other < node; ++other)
       for (const auto& [from, to] : {std::pair(other, node), std::pair(node, other)}) {
         runtime::MachineLink link = *options.link;

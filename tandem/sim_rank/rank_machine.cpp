@@ -37,6 +37,7 @@ class Memories {
     auto made = runtime::make_modelled_node(memory.name, messages);
     const NodeIndex index =
         world_.add_memory(std::move(memory), std::move(made), runtime::ModelledLinks::make_copier(links_));
+    if (world_.machine.nodes[index].kind == runtime::NodeKind::device) links_->add_port(index);
     for (NodeIndex other = 0; other < index; ++other) connect(other, index, places_[other], place);
     places_.push_back(place);
     return index;

@@ -15,8 +15,9 @@
 
 namespace tandem::runtime {
 
-/// Copies in the time of an event loop: each takes the time of its link, behind those that use the link in the same
-/// direction.
+/// Copies in the time of an event loop: each takes the time of its link, behind those that go the same way. All copies
+/// to a memory with a port of its own, such as a device's, go one after the other, and so do all from it; others go one
+/// after the other between the same two memories.
 ///
 /// Threads: the one of the loop.
 class ModelledLinks {
@@ -31,7 +32,8 @@ class ModelledLinks {
   ModelledLinks& operator=(const ModelledLinks&) = delete;
 
   /// Copies from its one memory to the other take its time. Those without a link take that of an assumed one.
-  void add(const MachineLink& link) { links_[{link.from, link.to}].link = link; }
+  void add(const MachineLink& link) { links_[{link.from, link.to}] = link; }
+  void add_port(NodeIndex memory) { ports_.emplace(memory, Port{}); }
   /// Calls `ended` when a copy has ended, unless `works` has become false.
   void start(const CopyRequest& request, CopyEnded ended, std::shared_ptr<const bool> works);
 
@@ -39,14 +41,16 @@ class ModelledLinks {
   static std::unique_ptr<Copier> make_copier(std::shared_ptr<ModelledLinks> links);
 
  private:
-  struct Way {
-    MachineLink link;
-    std::int64_t free_ns = 0;
+  using Way = std::pair<NodeIndex, NodeIndex>;  ///< from one memory to another
+  struct Port {
+    std::int64_t in_free_ns = 0, out_free_ns = 0;
   };
 
   base::EventLoop& loop_;
   const Options options_;
-  std::map<std::pair<NodeIndex, NodeIndex>, Way> links_;
+  std::map<Way, MachineLink> links_;
+  std::map<NodeIndex, Port> ports_;
+  std::map<Way, std::int64_t> free_ns_;  ///< of ways without a port
 };
 
 /// Makes a memory that stands for another one: main memory at addresses that nothing else knows.
