@@ -89,17 +89,21 @@ bool PacketSender::pump_rail(Peer& peer, unsigned number) {
   pieces_.clear();
   Rail& rail = *peer.rails[number];
   std::uint32_t slot = 0;
+  std::uint64_t message_bytes = 0;
   if (plan_.bulk != nullptr) {
     write_record(*plan_.bulk, writer);
-    payload_of(*plan_.bulk, plan_.bulk_bytes, pieces_);
+    message_bytes = payload_of(*plan_.bulk, plan_.bulk_bytes, pieces_);
     slot = post_packet(rail, PostedPacket{.bytes = plan_.bulk_bytes});
   }
   PortRate& port = peer.port->rate;
   const bool is_port = !able.shared_memory;
   if (is_port && port.awaits_sample())
     if (const std::size_t unsent = peer.transport->unsent_bytes(); unsent > 0) port.sample(context_.now(), unsent);
-  const SendStatus status = rail.link->try_send(
-      Packet{.control = writer.block(), .payload = pieces_, .payload_bytes = plan_.bulk_bytes, .cookie = slot});
+  const SendStatus status = rail.link->try_send(Packet{.control = writer.block(),
+                                                       .payload = pieces_,
+                                                       .payload_bytes = plan_.bulk_bytes,
+                                                       .message_bytes = message_bytes,
+                                                       .cookie = slot});
   if (plan_.bulk != nullptr && status != SendStatus::posted) free_posted(rail, slot);
   if (status == SendStatus::retry) {
     rail.blocked = true;
@@ -189,19 +193,27 @@ void PacketSender::write_message(SendCore& core, wire::Writer& writer) {
   if (!payload && core.bytes > 0) core.pieces.copy_out(0, writer.claim(core.bytes));
 }
 
-void PacketSender::payload_of(SendItem& item, std::uint64_t bytes, std::vector<iovec>& pieces) {
+/// Puts the next bytes of an item behind `pieces`. Returns the size of their message.
+std::uint64_t PacketSender::payload_of(SendItem& item, std::uint64_t bytes, std::vector<iovec>& pieces) {
   switch (static_cast<Item&>(item).what) {
-    case ItemKind::message: return static_cast<SendCore&>(item).pieces.slice(0, bytes, pieces);
+    case ItemKind::message: {
+      const auto& core = static_cast<SendCore&>(item);
+      core.pieces.slice(0, bytes, pieces);
+      return core.bytes;
+    }
     case ItemKind::stream: {
       const auto& stream = static_cast<OutgoingStream&>(item);
-      return stream.source->slice(stream.base + stream.cursor, bytes, pieces);
+      stream.source->slice(stream.base + stream.cursor, bytes, pieces);
+      return stream.child != nullptr ? stream.child->broadcast->bytes : stream.length;
     }
     case ItemKind::offer: {
       const Child& child = *static_cast<OfferItem&>(item).child;
-      return child.broadcast->memory->slice(child.broadcast->strands[child.strand].first, bytes, pieces);
+      child.broadcast->memory->slice(child.broadcast->strands[child.strand].first, bytes, pieces);
+      return child.broadcast->bytes;
     }
-    case ItemKind::control: return;
+    case ItemKind::control: break;
   }
+  return 0;
 }
 
 void PacketSender::after_sent(SendItem& item, Peer& peer, std::uint64_t bulk_bytes, bool posted) {

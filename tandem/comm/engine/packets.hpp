@@ -39,7 +39,7 @@ class PacketSender {
   static void name_posted(SendItem& item, PostedPacket& packet);
   void write_record(SendItem& item, wire::Writer& writer);
   static void write_message(SendCore& core, wire::Writer& writer);
-  static void payload_of(SendItem& item, std::uint64_t bytes, std::vector<iovec>& pieces);
+  static std::uint64_t payload_of(SendItem& item, std::uint64_t bytes, std::vector<iovec>& pieces);
   void after_sent(SendItem& item, Peer& peer, std::uint64_t bulk_bytes, bool posted);
   bool announce_uncovered(Peer& peer);
 

@@ -28,6 +28,7 @@ struct Packet {
       control;  ///< at most `Capabilities::max_control_bytes`; free again when `try_send` returns
   std::span<const iovec> payload = {};  ///< pieces; the array is free again when `try_send` returns, the bytes are not
   std::size_t payload_bytes = 0;           ///< sum over `payload`, at most `Capabilities::max_payload_bytes`
+  std::uint64_t message_bytes = 0;         ///< of the message that the payload is of, whole or a segment
   std::uint64_t cookie = 0;                ///< returned by `PacketSink::sent` when the answer was `posted`
 };
 

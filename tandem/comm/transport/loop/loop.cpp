@@ -295,7 +295,8 @@ SendStatus LoopLink::try_send(const Packet& packet) {
   message->payload_bytes = packet.payload_bytes;
   message->cookie = packet.cookie;
   message->posted = packet.payload_bytes > 0 && !options.copies;
-  if (packet.payload_bytes > 0 && packet.payload_bytes <= options.carried_bytes()) {
+  if (packet.payload_bytes > 0 &&
+      std::max(packet.message_bytes, std::uint64_t{packet.payload_bytes}) <= options.carried_bytes()) {
     if (message->posted)
       posted_.push_back(message->payload = std::make_shared<LoopNetwork::Payload>(packet.payload));
     else
