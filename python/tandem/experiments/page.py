@@ -87,14 +87,16 @@ def _draw(axes: Any, report: Report, panel: Any) -> None:
     values = list(dict.fromkeys(place[across] for place, _ in results))
     numbers = all(isinstance(value, (int, float)) for value in values)
     positions: dict[Any, float] = {value: float(value) if numbers else float(index) for index, value in enumerate(values)}
-    varying = [name for name, some in experiment.grids[report.size].items() if name not in (across, experiment.panels) and len(some) > 1]
+    grid = experiment.grids[report.size]
+    varying = [name for name, some in grid.items() if name not in (across, experiment.panels) and len(some) > 1]
+    published = [(place, value) for place, value in experiment.published if all(one in grid[name] for name, one in place.items())]
     curves: dict[str, list[tuple[float, float]]] = {}
     for place, value in results:
         curves.setdefault(_name(place, varying), []).append((positions[place[across]], value))
     for index, (name, points) in enumerate(curves.items()):
         colour, mark = COLOURS[index % len(COLOURS)], MARKS[index % len(MARKS)]
         axes.plot(*zip(*sorted(points)), color=colour, marker=mark, markersize=5, label=name or "here")
-        hollow = [(positions[place[across]], value) for place, value in experiment.published
+        hollow = [(positions[place[across]], value) for place, value in published
                   if _name(place, varying) == name and place.get(across) in positions and place.get(experiment.panels) in (None, panel)]
         if hollow:
             axes.plot(*zip(*sorted(hollow)), color=colour, marker=mark, markersize=10, fillstyle="none", linestyle="none",

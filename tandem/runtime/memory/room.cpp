@@ -499,7 +499,7 @@ bool Room::end(Task& task, NodeIndex node) {
     leave_if_evicted(handle);
   });
   if (room.is_pinned_within_budget()) end_hold(task, node);
-  nodes_[node].is_due |= room.is_pinned();
+  if (room.is_pinned()) nodes_[node].is_due = true;
   task.room = RoomState();
   return room.is_pinned();
 }

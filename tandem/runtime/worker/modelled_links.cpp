@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <vector>
 
 namespace tandem::runtime {
 
@@ -41,20 +40,16 @@ class LinkCopier final : public Copier {
 void ModelledLinks::start(const CopyRequest& request, CopyEnded ended, std::shared_ptr<const bool> works) {
   const Way way{request.from_node, request.to_node};
   const auto from = ports_.find(way.first), to = ports_.find(way.second);
-  std::vector<std::int64_t*> taken;
-  if (from != ports_.end()) taken.push_back(&from->second.out_free_ns);
-  if (to != ports_.end()) taken.push_back(&to->second.in_free_ns);
-  if (taken.empty()) taken.push_back(&free_ns_[way]);
+  std::int64_t& free_ns = to != ports_.end()     ? to->second.in_free_ns
+                          : from != ports_.end() ? from->second.out_free_ns
+                                                 : free_ns_[way];
   MachineLink link = links_[way];
   if (options_.memory != nullptr) link.bytes_per_ns *= options_.memory->network_share();
   const std::size_t bytes = request.shape.bytes();
-  std::int64_t end_ns = loop_.now_ns();
-  for (const std::int64_t* const free_ns : taken) end_ns = std::max(end_ns, *free_ns);
-  end_ns += static_cast<std::int64_t>(link.copy_ns(bytes));
-  for (std::int64_t* const free_ns : taken) *free_ns = end_ns;
-  if (options_.memory != nullptr) options_.memory->use_network_until(end_ns);
+  free_ns = std::max(free_ns, loop_.now_ns()) + static_cast<std::int64_t>(link.copy_ns(bytes));
+  if (options_.memory != nullptr) options_.memory->use_network_until(free_ns);
   const bool carries = bytes <= options_.carried_bytes;
-  loop_.at(end_ns, [request, carries, ended = std::move(ended), works = std::move(works)] {
+  loop_.at(free_ns, [request, carries, ended = std::move(ended), works = std::move(works)] {
     if (!*works) return;
     if (carries) copy_matrix(request);
     ended(nullptr);

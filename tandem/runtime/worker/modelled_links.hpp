@@ -16,8 +16,8 @@
 namespace tandem::runtime {
 
 /// Copies in the time of an event loop: each takes the time of its link, behind those that go the same way. All copies
-/// to a memory with a port of its own, such as a device's, go one after the other, and so do all from it; others go one
-/// after the other between the same two memories.
+/// to a memory with a port of its own, such as a device's, go one after the other, and so do all from it to memories
+/// without a port; others go one after the other between the same two memories.
 ///
 /// Threads: the one of the loop.
 class ModelledLinks {
