@@ -82,7 +82,8 @@ while read -r line; do
     if [[ $errors == closed ]]; then timeout 120 "$tandem" "${words[@]}" > out 2>&- < /dev/null
     else timeout 120 "$tandem" "${words[@]}" > out 2> $errors < /dev/null; fi
     status=$?
-    ((status == usual)) || fail "tandem $line with standard error $errors: exit $status instead of $usual"
+    # The doctor measures the host, whose load changes between two calls.
+    ((status == usual)) || { [[ $line == doctor* ]] && ((status <= 1)); } || fail "tandem $line with standard error $errors: exit $status instead of $usual"
     [[ -s out ]] || fail "tandem $line with standard error $errors prints nothing"
   done
 done <<< "$table"
