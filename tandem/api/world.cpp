@@ -14,12 +14,12 @@
 #include "tandem/base/thread_driver.hpp"
 #include "tandem/clock/loop_clock.hpp"
 #include "tandem/comm/endpoint.hpp"
-#include "tandem/runtime/worker/modelled_links.hpp"
 #include "tandem/runtime/device/plain_device.hpp"
 #include "tandem/runtime/exec/recorded_order.hpp"
 #include "tandem/runtime/memory/numa_memory.hpp"
 #include "tandem/runtime/memory/spill_file.hpp"
 #include "tandem/runtime/worker/measure_links.hpp"
+#include "tandem/runtime/worker/modelled_links.hpp"
 
 namespace tandem {
 

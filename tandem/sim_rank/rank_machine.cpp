@@ -10,8 +10,8 @@
 #include <fmt/format.h>
 
 #include "tandem/base/exceptions.hpp"
-#include "tandem/runtime/worker/modelled_links.hpp"
 #include "tandem/runtime/device/plain_device.hpp"
+#include "tandem/runtime/worker/modelled_links.hpp"
 
 namespace tandem::sim {
 namespace {

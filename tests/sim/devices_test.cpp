@@ -12,6 +12,7 @@
 #include "tandem/cuda.hpp"
 #include "tandem/sim/simulation.hpp"
 #include "tandem/tandem.hpp"
+#include "tests/sim/plain_options.hpp"
 
 namespace tandem::sim::devices_test {
 namespace {
@@ -21,12 +22,6 @@ using testing::HasSubstr;
 
 constexpr double card_ns = 1e6, core_ns = 20e6;
 constexpr std::size_t block = 125'000;  // 1 MB
-
-/// Options that no file or variable of this machine changes.
-Options plain(std::vector<std::pair<std::string, std::string>> more = {}) {
-  more.insert(more.end(), {{"trace", ""}, {"models", "off"}, {"log", "error"}});
-  return {.more = std::move(more)};
-}
 
 KernelTime by_kind(const runtime::EmulatedTask& task, std::uint32_t node) {
   if (task.codelet == "fill") return {.mean_ns = 1};

@@ -20,6 +20,7 @@
 #include "tandem/sim_rank/process_place.hpp"
 #include "tandem/sim_rank/turn_wire.hpp"
 #include "tandem/tandem.hpp"
+#include "tests/sim/plain_options.hpp"
 
 namespace tandem::sim::processes_test {
 namespace {
@@ -29,8 +30,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 using Program = std::function<int(std::uint32_t rank)>;
-
-Options plain() { return {.more = {{"trace", ""}, {"models", "off"}, {"log", "error"}}}; }
 
 /// A duration that depends on the sizes alone.
 std::optional<KernelTime> by_bytes(const runtime::EmulatedTask& task, std::uint32_t) {

@@ -19,18 +19,13 @@
 #include "tandem/sim/simulation.hpp"
 #include "tandem/sim_rank/node_memories.hpp"
 #include "tandem/tandem.hpp"
+#include "tests/sim/plain_options.hpp"
 
 namespace tandem::sim::simulation_test {
 namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-/// Options that no file or variable of this machine changes.
-Options plain(std::vector<std::pair<std::string, std::string>> more = {}) {
-  more.insert(more.end(), {{"trace", ""}, {"models", "off"}, {"log", "error"}});
-  return {.more = std::move(more)};
-}
 
 KernelTimes all_take(std::int64_t ns) {
   return [ns](const runtime::EmulatedTask&, std::uint32_t) { return KernelTime{.mean_ns = static_cast<double>(ns)}; };

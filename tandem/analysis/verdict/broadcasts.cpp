@@ -75,11 +75,7 @@ void count_recipients(const History& history, Broadcasts& result) {
       gains.push_back(static_cast<double>(broadcast.bytes * count) / fastest.bytes_per_ns /
                       static_cast<double>(duration_ns));
   }
-  if (!gains.empty()) {
-    const auto middle = gains.begin() + static_cast<std::ptrdiff_t>(gains.size() / 2);
-    std::ranges::nth_element(gains, middle);
-    result.gain = *middle;
-  }
+  if (!gains.empty()) result.gain = smallest(gains, gains.size() / 2);
   result.recipients = quartiles(recipients);
   result.durations = quartiles(durations);
 }
