@@ -82,14 +82,13 @@ void EventLoop::set_now(std::int64_t now_ns) {
     note_due(slot);
   }
   const std::size_t before = due_actions_.size();
-  while (!actions_.empty() && actions_.front().when_ns <= now_ns_) {
-    std::pop_heap(actions_.begin(), actions_.end(), later);
-    due_actions_.push_back(actions_.back());
-    actions_.pop_back();
+  while (!action_dates_.empty() && action_dates_.front().date_ns <= now_ns_) {
+    due_actions_.push_back(action_dates_.front().number);
+    action_dates_.remove(due_actions_.back());
   }
   if (due_actions_.size() == before || due_actions_.size() == 1) return;
   std::sort(due_actions_.begin(), due_actions_.end(),
-            [](const Action& a, const Action& b) { return a.order < b.order; });
+            [this](std::size_t a, std::size_t b) { return actions_[a].order < actions_[b].order; });
 }
 
 std::size_t EventLoop::due_slots(bool with_caller) const noexcept {
@@ -103,6 +102,7 @@ EventLoop::Slot& EventLoop::due_slot(std::size_t number, bool with_caller) {
     std::uint64_t bits = due_[word];
     if (!with_caller && caller_ != nullptr && caller_->index / 64 == word)
       bits &= ~(std::uint64_t{1} << caller_->index % 64);
+    if (bits == 0) continue;
     const auto here = static_cast<std::size_t>(std::popcount(bits));
     if (number >= here) {
       number -= here;
@@ -116,17 +116,18 @@ EventLoop::Slot& EventLoop::due_slot(std::size_t number, bool with_caller) {
 std::uint64_t EventLoop::random() noexcept { return splitmix64(state_); }
 
 void EventLoop::at(std::int64_t when_ns, std::function<void()> action) {
-  const bool now = when_ns <= now_ns_;
   if (unused_.empty()) {
-    unused_.push_back(functions_.size());
-    functions_.emplace_back();
+    unused_.push_back(actions_.size());
+    actions_.emplace_back();
+    action_dates_.reserve(actions_.capacity());
   }
   const std::size_t number = unused_.back();
   unused_.pop_back();
-  functions_[number] = std::move(action);
-  auto& actions = now ? due_actions_ : actions_;
-  actions.push_back({when_ns, actions_added_++, number});
-  if (!now) std::push_heap(actions.begin(), actions.end(), later);
+  actions_[number] = {actions_added_++, std::move(action)};
+  if (when_ns <= now_ns_)
+    due_actions_.push_back(number);
+  else
+    action_dates_.set(number, when_ns);
 }
 
 void EventLoop::step(Slot& slot) {
@@ -153,9 +154,9 @@ bool EventLoop::step_one(bool with_caller) {
 
 void EventLoop::run_action(std::size_t due) {
   const auto at = due_actions_.begin() + static_cast<std::ptrdiff_t>(due);
-  const std::size_t number = at->number;
+  const std::size_t number = *at;
   due_actions_.erase(at);
-  const std::function<void()> run = std::exchange(functions_[number], nullptr);
+  const std::function<void()> run = std::exchange(actions_[number].run, nullptr);
   unused_.push_back(number);
   run();
 }
@@ -164,7 +165,7 @@ void EventLoop::run_action(std::size_t due) {
 std::int64_t EventLoop::earliest_ns(bool with_caller) {
   take_woken();
   if (due_slots(with_caller) > 0 || !due_actions_.empty()) return now_ns_;
-  const std::int64_t action_ns = actions_.empty() ? kNever : actions_.front().when_ns;
+  const std::int64_t action_ns = action_dates_.empty() ? kNever : action_dates_.front().date_ns;
   if (stopped_ || dates_.empty()) return action_ns;
   const bool counts_all = with_caller || caller_ == nullptr;
   const std::int64_t slot_ns = counts_all ? dates_.front().date_ns : dates_.earliest_without(caller_->index, kNever);

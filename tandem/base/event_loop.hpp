@@ -84,14 +84,10 @@ class EventLoop final : public Driver {
     bool listed = false;  ///< guarded by `woken_lock_`
   };
   struct Action {
-    std::int64_t when_ns;
-    std::uint64_t order;
-    std::size_t number;  ///< of its function
+    std::uint64_t order = 0;  ///< of `at`
+    std::function<void()> run;
   };
 
-  static bool later(const Action& a, const Action& b) noexcept {
-    return a.when_ns != b.when_ns ? a.when_ns > b.when_ns : a.order > b.order;
-  }
   bool due(const Slot& slot) const noexcept { return (due_[slot.index / 64] >> slot.index % 64 & 1) != 0; }
   void note_due(const Slot& slot);
   void set_next(Slot& slot, std::int64_t next_ns);
@@ -119,10 +115,10 @@ class EventLoop final : public Driver {
   std::vector<std::uint64_t> due_;                       ///< a bit per slot: it was woken, or its date has come
   std::size_t due_count_ = 0;
   DateHeap dates_;                   ///< of slots, in the future
-  std::vector<Action> due_actions_;  ///< in the order of `at`
-  std::vector<Action> actions_;      ///< in the future; a heap, the earliest first
-  std::vector<std::function<void()>> functions_;  ///< of both, by number
-  std::vector<std::size_t> unused_;               ///< numbers of `functions_`
+  std::vector<Action> actions_;      ///< by number
+  std::vector<std::size_t> unused_;  ///< numbers of `actions_`
+  DateHeap action_dates_;            ///< of actions in the future
+  std::vector<std::size_t> due_actions_;  ///< numbers, in the order of `at`
   bool stopped_ = false;             ///< slots stay, so that wakers may still be called
 };
 
