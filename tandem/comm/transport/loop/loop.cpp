@@ -5,12 +5,14 @@
 #include <array>
 #include <cstring>
 #include <deque>
+#include <list>
 #include <mutex>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
 #include "tandem/base/assert.hpp"
+#include "tandem/base/splitmix64.hpp"
 #include "tandem/comm/bootstrap/bytes.hpp"
 #include "tandem/comm/transport/loop/message.hpp"
 
@@ -54,10 +56,7 @@ struct LoopNetwork::Timing {
 class LoopLink final : public Link {
  public:
   LoopLink(LoopNetwork& network, Rank self, Rank peer, unsigned rail)
-      : Link(peer, rail),
-        network_(network),
-        self_(self),
-        last_ns_(network.loop_ == nullptr ? nullptr : &network.last_ns(self, peer, rail)) {
+      : Link(peer, rail), network_(network), self_(self) {
     offer_line();
   }
 
@@ -122,14 +121,59 @@ class LoopLink final : public Link {
   }
   LoopNetwork& network_;
   Rank self_;
-  std::int64_t* const last_ns_;  ///< null: there is no event loop
+  std::int64_t* last_ns_ = nullptr;  ///< null: there is no event loop, or nothing was sent
   std::size_t in_flight_ = 0;
   std::int64_t half_left_ns_ = 0, last_left_ns_ = 0;  ///< when the oldest half of these have left, and all
-  std::deque<std::shared_ptr<LoopNetwork::Payload>> posted_;  ///< payloads in the sender's memory, oldest first
+  std::list<std::shared_ptr<LoopNetwork::Payload>> posted_;  ///< payloads in the sender's memory, oldest first
   alignas(8) std::array<std::byte, kFirstBytes> own_line_;
   bool blocked_ = false;
   bool failed_ = false;
   unsigned remote_copies_ = 0;
+};
+
+/// Links by their way. They stay where they are. Each packet searches for its link, so a search reads one line of
+/// memory as a rule, and not those of a tree or a chain.
+class LoopLinks {
+ public:
+  /// Null: there is none.
+  LoopLink* find(std::uint64_t way) noexcept {
+    if (table_.empty()) return nullptr;
+    for (std::size_t at = place(way);; at = next(at)) {
+      if (table_[at].link == nullptr) return nullptr;
+      if (table_[at].way == way) return table_[at].link;
+    }
+  }
+  /// There was none.
+  LoopLink& add(LoopNetwork& network, Rank self, Rank peer, unsigned rail) {
+    links_.emplace_back(network, self, peer, rail);
+    if (table_.size() < 2 * links_.size())
+      grow();
+    else
+      put({way(peer, rail), &links_.back()});
+    return links_.back();
+  }
+  auto begin() noexcept { return links_.begin(); }
+  auto end() noexcept { return links_.end(); }
+
+ private:
+  struct Entry {
+    std::uint64_t way = 0;
+    LoopLink* link = nullptr;
+  };
+  std::size_t place(std::uint64_t way) const noexcept { return base::mix64(way) & (table_.size() - 1); }
+  std::size_t next(std::size_t at) const noexcept { return (at + 1) & (table_.size() - 1); }
+  void put(const Entry& entry) noexcept {
+    std::size_t at = place(entry.way);
+    while (table_[at].link != nullptr) at = next(at);
+    table_[at] = entry;
+  }
+  void grow() {
+    table_.assign(std::max<std::size_t>(8, 2 * table_.size()), {});
+    for (LoopLink& link : links_) put({way(link.peer(), link.rail()), &link});
+  }
+
+  std::deque<LoopLink> links_;  ///< in the order in which they were made
+  std::vector<Entry> table_;    ///< a power of two of entries, at most half of them used
 };
 
 class LoopTransport final : public Transport {
@@ -164,7 +208,7 @@ class LoopTransport final : public Transport {
     if (dead) return;
     // Behaves as a socket does.
     using Kind = LoopNetwork::Kind;
-    for (const auto& [way, link] : links_)
+    for (const LoopLink& link : links_)
       if (link.rail() == 0) notify(link.peer(), Kind::closed);
     for (const std::uint32_t peer : strangers) notify(Rank{peer}, Kind::refused);
   }
@@ -220,15 +264,16 @@ class LoopTransport final : public Transport {
 
   void notify(Rank peer, LoopNetwork::Kind what) { network_.send(network_.make(what, self_, peer)); }
 
-  bool has_link(Rank peer) const { return links_.contains(way(peer, 0)); }
+  bool has_link(Rank peer) noexcept { return links_.find(way(peer, 0)) != nullptr; }
   /// The links to a peer begin with that of rail 0.
   LoopLink& link(Rank peer, unsigned rail) {
-    const auto known = links_.find(way(peer, rail));
-    if (known != links_.end()) return known->second;
-    LoopLink* made = nullptr;
-    for (unsigned one = 0; one <= rail; ++one)
-      made = &links_.try_emplace(way(peer, one), network_, self_, peer, one).first->second;
-    return *made;
+    LoopLink* found = links_.find(way(peer, rail));
+    for (unsigned one = 0; found == nullptr; ++one) {
+      if (links_.find(way(peer, one)) != nullptr) continue;
+      LoopLink& made = links_.add(network_, self_, peer, one);
+      if (one == rail) found = &made;
+    }
+    return *found;
   }
 
   void handle(LoopNetwork::Message& message) {
@@ -279,7 +324,7 @@ class LoopTransport final : public Transport {
   Rank self_;
   PacketSink& sink_;
   Capabilities capabilities_;
-  std::unordered_map<std::uint64_t, LoopLink> links_;  ///< by way; they stay where they are
+  LoopLinks links_;
 };
 
 SendStatus LoopLink::try_send(const Packet& packet) {
@@ -303,6 +348,7 @@ SendStatus LoopLink::try_send(const Packet& packet) {
       message->copy_content(packet.payload);
   }
   const bool posted = message->posted;
+  if (last_ns_ == nullptr && network_.loop_ != nullptr) last_ns_ = &network_.last_ns(self_, peer(), rail());
   network_.send(std::move(message), last_ns_);
   note_sent(last_ns_ != nullptr ? network_.left_ns(self_, peer()) : 0);
   return posted ? SendStatus::posted : SendStatus::done;
