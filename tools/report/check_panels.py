@@ -85,6 +85,8 @@ def main():
     if PANELS["memory"].is_there(run):
         memory = run["memory.used"]
         assert max(values.max() for _, _, values in PANELS["memory"](run, view).rows) == memory.max(), "memory"
+    if PANELS["tracer"].is_there(run):
+        assert np.isclose(area("tracer"), sum(run["tracer.duration"])), "threads that write the trace"
     assert look.kernels[0] == "#0072b2" and set(run.facts["spent"]) <= set(look.texts), "the look of the page"
     print(", ".join(name for name, panel in PANELS.items() if panel.is_there(run)))
 

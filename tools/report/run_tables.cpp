@@ -60,6 +60,7 @@ class Tables {
     add_stretches();
     if (!history_.broadcasts.empty()) add_broadcasts();
     add_memory();
+    add_tracer();
     add_path();
     Json& facts = tables_.facts;
     facts["unit_ns"] = unit_ns_;
@@ -372,6 +373,19 @@ class Tables {
     add("memory.node", rows, &MemoryRow::node, Coding::delta);
     add("memory.time", rows, time_of(&MemoryRow::time_ns), Coding::delta);
     add("memory.used", rows, &MemoryRow::used_bytes, Coding::delta);
+  }
+
+  /// Writing the trace, and waiting for room in it, where that was while tasks ran; else no columns.
+  void add_tracer() {
+    std::vector<const TracerRow*> rows;
+    for (const TracerRow& row : history_.tracer) {
+      const bool takes_time = row.kind == TracerKind::flush || row.kind == TracerKind::waited;
+      if (takes_time && row.end_ns != no_time && row.start_ns < summary_.split.end_ns()) rows.push_back(&row);
+    }
+    if (rows.empty()) return;
+    add("tracer.kind", rows, &TracerRow::kind);
+    add("tracer.start", rows, time_of(&TracerRow::start_ns), Coding::delta);
+    add("tracer.duration", rows, [&](const TracerRow* row) { return time(row->end_ns) - time(row->start_ns); });
   }
 
   void add_path() {

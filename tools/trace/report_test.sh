@@ -121,6 +121,11 @@ stills() {
   report 0 several
   "$TANDEM_PYTHON" "$here/report/check_panels.py" several/report.html > out 2> err || fail "panels are wrong: $(tail -n 1 err)"
   holds out '^workers, .*broadcasts'
+  # A trace that is written while tasks run.
+  traced flushed 1 all -n 1024 --nb 32 --tandem.trace.memory=256KiB --tandem.trace.buffer=16KiB --tandem.trace.when_full=wait
+  report 0 flushed
+  "$TANDEM_PYTHON" "$here/report/check_panels.py" flushed/report.html > out 2> err || fail "panels are wrong: $(tail -n 1 err)"
+  holds out ', tracer, '
   # The panels of the page are those of the command, which has some more.
   report 0 several --panel list
   local panel

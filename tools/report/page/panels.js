@@ -604,6 +604,18 @@ function memoryPanel(run) {
   return new SeriesPanel('Memory', 'bytes of data that Tandem has allocated', series, {format: formatBytes});
 }
 
+/** Kinds of `tracer.kind`: as TracerKind of tandem/analysis/history/history.hpp has them. */
+const tracerKinds = [{kind: 0, name: 'write the trace', colour: '#6f6f6f'}, {kind: 1, name: 'wait for room in it', colour: '#d55e00'}];
+
+function tracerPanel(run) {
+  const kinds = run.column('tracer.kind'), start = run.column('tracer.start'), took = run.column('tracer.duration');
+  const lines = tracerKinds.map(({kind, name, colour}) => {
+    const some = Uint32Array.from(kinds.keys()).filter(i => kinds[i] === kind);
+    return lineOf(name, colour, new Steps(numbersOf(some, i => start[i]), numbersOf(some, i => start[i] + took[i])));
+  });
+  return new SeriesPanel('Tracing', 'threads that write the trace, or wait until it has been written', lines, {stacked: true, height: 60});
+}
+
 /** For each task its place in the order of submission of its rank, from 0, the first, to 1, the last. */
 function orderOfRanks(ranks) {
   const counts = new Map(), places = new Float64Array(ranks.length);
@@ -661,6 +673,7 @@ function* panelsOf(run, state) {
   add('messages', () => groups.crossing.length > 0, () => messagesPanel(run, groups));
   add('broadcasts', () => run.column('edge.message').length > 0, () => new BroadcastsPanel(run, state));
   add('memory', () => run.column('memory.time').length > 0, () => memoryPanel(run));
+  add('tracer', () => run.column('tracer.kind').length > 0, () => tracerPanel(run));
   for (const {isThere, make} of panels)
     if (isThere()) yield make();
 }

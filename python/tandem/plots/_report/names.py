@@ -15,6 +15,7 @@ NAMES = {
     "messages": ("Messages under way", "posted, not arrived"),
     "broadcasts": ("Broadcasts", "from each rank that sends one, or forwards it, to the arrival"),
     "memory": ("Memory", "bytes of data that Tandem has allocated"),
+    "tracer": ("Tracing", "threads that write the trace, or wait until it has been written"),
     "times": ("Where the time of the workers went", ""),
     "kernels": ("Durations of kernels", "box: quartiles, line: least to greatest"),
     "durations": ("Durations by worker", "box: quartiles, line: least to greatest that is no outlier, points: outliers"),

@@ -524,6 +524,23 @@ class Memory(Series):
         return rows
 
 
+class Tracer(Series):
+    name = "tracer"
+    label, stacked = "threads", True
+
+    @classmethod
+    def is_there(cls, run: Run) -> bool:
+        return len(run["tracer.kind"]) > 0
+
+    def values(self) -> Rows:
+        run, rows = self.run, []
+        for kind, name, colour in ((0, "write the trace", "#6f6f6f"), (1, "wait for room in it", "#d55e00")):
+            some = run["tracer.kind"] == kind
+            start = run["tracer.start"][some]
+            rows.append((name, colour, mean_in_bins(self.edges, start, start + run["tracer.duration"][some])))
+        return rows
+
+
 class Broadcasts(Panel):
     name = "broadcasts"
     label = "rank"
@@ -708,5 +725,5 @@ class Matrix(Panel):
 
 
 PANELS = {panel.name: panel for panel in (Workers, Occupation, Use, Nodes, Submitted, Ready, Iterations, Flight, Order, Rate, Messages,
-                                          Broadcasts, Memory, Times, Kernels, Durations, Matrix)}
+                                          Broadcasts, Memory, Tracer, Times, Kernels, Durations, Matrix)}
 assert list(PANELS) == list(NAMES)
