@@ -127,7 +127,7 @@ int main(int argc, char** argv) {
                         .rounds = options.count("repetitions", 3),
                         .pause_ms = options.count("pause-ms", 30)};
   const std::vector<comm::TreeKind> trees =
-      parse_trees(options.text("trees", "automatic,flat,binomial,binary,chain,two_tree"));
+      parse_trees(options.text("trees", "automatic,ordered,flat,binomial,binary,chain,two_tree"));
 
   base::Log log(options.has("verbose") ? base::LogLevel::debug : base::LogLevel::warn);
   base::Registry registry;

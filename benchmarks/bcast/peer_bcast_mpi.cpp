@@ -1,5 +1,5 @@
-// benchmarks/bcast/peer_bcast_mpi.cpp: MPI_Bcast as any MPI program calls it; which algorithm it takes is for mpirun's
-// options.
+// benchmarks/bcast/peer_bcast_mpi.cpp: MPI_Bcast as any MPI program calls it, or MPI_Ibcast; which algorithm it takes
+// is for mpirun's options.
 #include <mpi.h>
 #include <unistd.h>
 
@@ -9,11 +9,19 @@
 namespace {
 
 /// One broadcast of a round that all ranks enter; on rank 0 the times of the others.
-benchmarks::BroadcastTimes broadcast(std::vector<unsigned char>& message, int rank, int size, unsigned pause_ms) {
+benchmarks::BroadcastTimes broadcast(std::vector<unsigned char>& message, int rank, int size, unsigned pause_ms,
+                                     bool blocks) {
   MPI_Barrier(MPI_COMM_WORLD);
   if (rank == 0) usleep(pause_ms * 1000);  // the others wait inside the broadcast
   const std::int64_t start_ns = benchmarks::shared_now_ns();
-  MPI_Bcast(message.data(), static_cast<int>(message.size()), MPI_BYTE, 0, MPI_COMM_WORLD);
+  const auto bytes = static_cast<int>(message.size());
+  if (blocks) {
+    MPI_Bcast(message.data(), bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
+  } else {
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Ibcast(message.data(), bytes, MPI_BYTE, 0, MPI_COMM_WORLD, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+  }
   const std::int64_t end_ns = benchmarks::shared_now_ns();
   std::vector<std::int64_t> ends(static_cast<std::size_t>(size));
   MPI_Gather(&end_ns, 1, MPI_INT64_T, ends.data(), 1, MPI_INT64_T, 0, MPI_COMM_WORLD);
@@ -27,7 +35,7 @@ benchmarks::BroadcastTimes broadcast(std::vector<unsigned char>& message, int ra
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
-  const benchmarks::Options options(argc, argv, {"bytes", "repetitions", "pause-ms"});
+  const benchmarks::Options options(argc, argv, {"bytes", "repetitions", "pause-ms"}, {"nonblocking"});
   int rank = 0, size = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -40,7 +48,8 @@ int main(int argc, char** argv) {
   const unsigned rounds = options.count("repetitions", 3);
   for (std::uint32_t round = 0; round <= rounds; ++round) {  // the first one warms up: connections are made
     if (rank == 0) benchmarks::fill(message, round);
-    const benchmarks::BroadcastTimes times = broadcast(message, rank, size, options.count("pause-ms", 30));
+    const benchmarks::BroadcastTimes times =
+        broadcast(message, rank, size, options.count("pause-ms", 30), !options.has("nonblocking"));
     if (!benchmarks::holds(message, round)) {
       std::fprintf(stderr, "peer_bcast_mpi: wrong bytes on rank %d\n", rank);
       MPI_Abort(MPI_COMM_WORLD, 1);

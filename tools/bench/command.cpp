@@ -439,13 +439,16 @@ Suites bcast_suites(BenchValues& values) {
       std::string("--bytes {bytes} --repetitions {repetitions} --pause-ms ") + (on_one_host ? "2" : "30");
   const char* const segment = values.get<unsigned>("segment") > 0 ? " --segment {segment}" : "";
   SuitePlan made{.suite = {.title = "broadcast of {bytes} bytes to {recipients} recipients, " + where,
-                           .params = {{"bytes", "{bytes}"}, {"recipients", "{recipients}"},
-                                      {"namespaces", !on_one_host}, {"rate", on_one_host ? "none" : "{rate}"}},
+                           .params = {{"bytes", "{bytes}"},
+                                      {"recipients", "{recipients}"},
+                                      {"namespaces", !on_one_host},
+                                      {"rate", on_one_host ? "none" : "{rate}"}},
                            .name_as_param = "tree"},
                  .words = words,
                  .programs = {{"tandem", {}, words + " --trees {trees}" + segment, {tandem_ranks}},
                               {"bare", {}, words + " --ranks {ranks}"},
                               {"openmpi", "peer_{bench}_mpi", {}, {mpi_ranks}},
+                              {"openmpi_ibcast", "peer_{bench}_mpi", words + " --nonblocking", {mpi_ranks}},
                               {"openmpi_pipeline", "peer_{bench}_mpi", {}, {"mpi_ranks {ranks} --pipeline 16384"}}}};
   if (!values.get<bool>("without_starpu")) made.programs.push_back({"starpu", {}, {}, {mpi_ranks}});
   if (!on_one_host)
@@ -456,20 +459,20 @@ Suites bcast_suites(BenchValues& values) {
 BenchPlan bcast() {
   return {.name = "bcast",
           .help = "Duration of a broadcast by routing tree, on one host or over slow links",
-          .options = {{"--bytes", 439'296U, "Size of the message"},
+          .options = {{"--bytes", Numbers{439'296}, "Sizes of the message, separated by commas", Range{1, 1 << 30}},
                       {"--recipients", Numbers{7}, "Numbers of recipients, separated by commas", Range{1, 250}},
-                      {"--trees", Words{"automatic", "flat", "binomial", "binary", "chain", "two_tree"},
+                      {"--trees", Words{"automatic", "ordered", "flat", "binomial", "binary", "chain", "two_tree"},
                        "Tandem's routing trees, separated by commas",
-                       Words{"automatic", "flat", "chain", "binary", "kary", "binomial", "knomial", "two_tree",
-                             "delegate", "two_groups"}},
+                       Words{"automatic", "ordered", "flat", "chain", "binary", "kary", "binomial", "knomial",
+                             "two_tree", "delegate", "two_groups"}},
                       {"--rate", "",
                        "Network namespaces with this rate in both directions: 200mbit, 1gbit, none (needs root)"},
                       {"--repetitions", 3U, "Broadcasts in each run"},
                       {"--segment", 0U, "Bytes of Tandem's segments (default: Tandem chooses)"},
                       {"--without-starpu", false, "Leave out StarPU-MPI, which takes long with many ranks"}},
           .suites = bcast_suites,
-          .each = {"recipients"},
-          .picture = "times by number of recipients, and by rank"};
+          .each = {"bytes", "recipients"},
+          .picture = "times by number of recipients or by size, and by rank"};
 }
 
 /// How well ranks with wrong clocks know one time, and leave a barrier at once.

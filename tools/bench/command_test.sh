@@ -219,15 +219,15 @@ holds given_netns '^run 8 --rate 200mbit --$'
 holds given_bcast '^ranks 8$'
 holds given_bcast '^--bytes 439296 --repetitions 3 --pause-ms 30 --trees automatic,flat$'
 holds given_bare '--ranks 8$'
-json_holds "r['automatic']['value'] == 20 and r['automatic']['peers'] == {'bare': 10, 'openmpi': 40, 'openmpi_pipeline': 40}"
+json_holds "r['automatic']['value'] == 20 and r['automatic']['peers'] == {'bare': 10, 'openmpi': 40, 'openmpi_ibcast': 40, 'openmpi_pipeline': 40}"
 json_holds "r['automatic']['params'] == \
 {'bytes': 439296, 'recipients': 7, 'namespaces': True, 'rate': '200mbit', 'tree': 'automatic'}"
 json_holds "r['automatic']['details'] == {'arrived_ms': [1, 2]} and r['chain']['params']['program'] == 'bare'"
 json_holds "'peer_bcast_starpu' in o['missing']['starpu']"
 rm given_netns
-run 0 bcast --bin bcast --rounds 1 --recipients 3,7 --bytes 100 --without-starpu
+run 0 bcast --bin bcast --rounds 1 --recipients 3,7 --bytes 100,2000 --without-starpu
 [[ ! -e given_netns ]] || fail "namespaces without a rate"
-holds out 'broadcast of 100 bytes to 7 recipients, one host'
+for case in '100 bytes to 3' '100 bytes to 7' '2000 bytes to 3' '2000 bytes to 7'; do holds out "broadcast of $case recipients, one host"; done
 
 # Two ranks of ours and of MPI: each under its launcher, in namespaces where a rate is given, over the requested
 # transport.

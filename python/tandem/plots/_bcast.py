@@ -14,27 +14,32 @@ Row = dict[str, Any]
 
 COLOURS = {"automatic": "#000000", "ordered": "#444444", "flat": "#d55e00", "binomial": "#0072b2", "binary": "#009e73", "chain": "#cc79a7",
            "two_tree": "#e69f00", "knomial": "#56b4e9", "kary": "#999933", "delegate": "#882255", "two_groups": "#6699cc"}
-PEERS = {"openmpi": ("MPI_Bcast", ":"), "openmpi_pipeline": ("MPI_Bcast, 16 KiB pipeline", "--"),
-         "starpu": ("StarPU-MPI", "-.")}
+PEERS: dict[str, tuple[str, Any]] = {
+    "openmpi": ("MPI_Bcast", ":"), "openmpi_ibcast": ("MPI_Ibcast", (0, (1, 3))),
+    "openmpi_pipeline": ("MPI_Bcast, 16 KiB pipeline", "--"), "starpu": ("StarPU-MPI", "-.")}
 AREAS = ["flat", "binary", "binomial", "automatic"]
 
 
 def bcast(reports: Union[Source, Sequence[Source]], recipients: Optional[int] = None) -> Figure:
     """The time of broadcasts by number of recipients, and when each rank has the data and has forwarded it.
 
-    `reports` are results of ``tandem bench bcast --json``, of one size and rate. `recipients` of the picture by rank: by default the most
-    that there are.
+    `reports` are results of ``tandem bench bcast --json``, of one rate, and of one size; with several sizes, of one number of recipients:
+    times are then by size. `recipients` of the picture by rank, which is of the largest size: by default the most that there are.
     """
     one = isinstance(reports, (str, os.PathLike, Mapping))
     rows, origin = _read_results([reports] if one else reports)  # type: ignore[list-item,arg-type]
-    settings = {(row["bytes"], row["rate"], row["namespaces"]) for row in rows}
-    if len(settings) > 1:
-        raise ValueError(f"the reports mix (bytes, rate, namespaces) {sorted(settings)}; draw one of them at a time")
-    bytes_, rate, namespaces = settings.pop()
+    networks = {(row["rate"], row["namespaces"]) for row in rows}
+    sizes, counts = ({row[name] for row in rows} for name in ("bytes", "recipients"))
+    if len(networks) > 1:
+        raise ValueError(f"the reports mix (rate, namespaces) {sorted(networks)}; draw one of them at a time")
+    if len(sizes) > 1 and len(counts) > 1:
+        raise ValueError(f"the reports mix sizes {sorted(sizes)} and numbers of recipients {sorted(counts)}; draw one of either")
+    rate, namespaces = networks.pop()
     figure = new_figure(13, 5)
     latency, ranks = figure.subplots(1, 2)
-    _draw_latency(latency, rows, bytes_, rate)
-    _draw_ranks(ranks, [row for row in rows if "program" not in row], recipients or max(row["recipients"] for row in rows))
+    _draw_latency(latency, rows, "bytes" if len(sizes) > 1 else "recipients", rate)
+    largest = [row for row in rows if row["bytes"] == max(sizes) and "program" not in row]
+    _draw_ranks(ranks, largest, recipients or max(counts))
     for axes in (latency, ranks):
         axes.grid(alpha=0.25, linewidth=0.6)
         axes.spines[["top", "right"]].set_visible(False)
@@ -69,31 +74,36 @@ def _dress(axes: Any) -> None:
     axes.yaxis.set_major_formatter(plain)
     low, high = axes.get_ylim()
     axes.yaxis.set_minor_formatter(plain if high < 20 * low else FuncFormatter(lambda *_: ""))
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    if axes.get_xscale() == "linear":
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
-def _draw_latency(axes: Any, rows: list[Row], bytes_: int, rate: str) -> None:
-    """One line for each tree, and one for each peer that chooses its own."""
+def _draw_latency(axes: Any, rows: list[Row], across: str, rate: str) -> None:
+    """One line for each tree, and one for each peer that chooses its own, by "recipients" or by "bytes"."""
     own = [row for row in rows if "program" not in row]
     for tree, colour in COLOURS.items():
-        points = sorted((row["recipients"], row["value"]) for row in own if row["tree"] == tree)
+        points = sorted((row[across], row["value"]) for row in own if row["tree"] == tree)
         if points:
             width = 2.4 if tree == "automatic" else 1.2
             axes.plot(*zip(*points), marker="o", markersize=3, color=colour, linewidth=width, label=tree)
     for peer, (label, style) in PEERS.items():
-        found = {(row["recipients"], row["value"] if row.get("program") == peer else row["peers"].get(peer)) for row in rows}
+        found = {(row[across], row["value"] if row.get("program") == peer else row["peers"].get(peer)) for row in rows}
         points = sorted(point for point in found if point[1] is not None)
         if points:
-            axes.plot(*zip(*points), style, marker="x", markersize=4, color="#777777", linewidth=1.2, label=label)
-    limit = _rate_bytes_per_ms(rate)
+            axes.plot(*zip(*points), linestyle=style, marker="x", markersize=4, color="#777777", linewidth=1.2, label=label)
+    limit, sizes = _rate_bytes_per_ms(rate), sorted({row["bytes"] for row in rows})
     if limit:
-        axes.axhline(bytes_ / limit, color="#bbbbbb", linewidth=1)
-        axes.annotate("size / rate", (1, bytes_ / limit), xycoords=("axes fraction", "data"), xytext=(-3, 3),
-                      textcoords="offset points", ha="right", fontsize=8, color="#777777")
+        ends = sizes if across == "bytes" else [min(row[across] for row in rows), max(row[across] for row in rows)]
+        times = [size / limit for size in (sizes if across == "bytes" else 2 * sizes)]
+        axes.plot(ends, times, color="#bbbbbb", linewidth=1)
+        axes.annotate("size / rate", (ends[-1], times[-1]), xytext=(-3, 3), textcoords="offset points", ha="right", fontsize=8, color="#777777")
+    if across == "bytes":
+        axes.set_xscale("log")
     _dress(axes)
-    axes.set_xlabel("number of recipients")
+    axes.set_xlabel("bytes" if across == "bytes" else "number of recipients")
     axes.set_ylabel("until the last one has the data (ms)")
-    axes.set_title(f"Broadcasts of {bytes_:,} bytes", loc="left", fontsize=12)
+    to = f"to {rows[0]['recipients']} recipients" if across == "bytes" else f"of {sizes[0]:,} bytes"
+    axes.set_title(f"Broadcasts {to}", loc="left", fontsize=12)
     axes.legend(frameon=False, fontsize=8, ncols=2)
 
 
