@@ -141,7 +141,8 @@ def _write_page(arguments: argparse.Namespace, reports: Sequence[Report], versio
             archive.add(PLATFORMS / f"{name}.toml", f"platforms/{name}.toml")
         for report in reports:
             name = report.experiment.name
-            for part in sorted((arguments.folder / name).glob(f"{report.size}.*")) + [arguments.folder / name / "points.jsonl"]:
+            results = arguments.folder / name  # without points, where the first command failed
+            for part in sorted([*results.glob(f"{report.size}.*"), *results.glob("points.jsonl")]):
                 archive.add(part, f"{name}/{part.name}")
             for part in sorted(report.experiment.folder.iterdir()):
                 if part.is_file():
