@@ -85,6 +85,17 @@ def main():
     if PANELS["memory"].is_there(run):
         memory = run["memory.used"]
         assert max(values.max() for _, _, values in PANELS["memory"](run, view).rows) == memory.max(), "memory"
+    balance, = PANELS["balance"](run, view).rows
+    half, column = run.makespan / 200, view.columns // 3
+    middle = before + (column + 0.5) * width
+    start, end = run["task.start"][run.ran], run.end[run.ran]
+    lane = run["task.lane"][run.ran] - 1
+    part_of_lane = [worker["rank"] if len(run.ranks) > 1 else row for row, worker in enumerate(run.workers)]
+    busy = dict.fromkeys(part_of_lane, 0.0)
+    for i, inside in enumerate((np.minimum(end, middle + half) - np.maximum(start, middle - half)).clip(0)):
+        busy[part_of_lane[lane[i]]] += inside / part_of_lane.count(part_of_lane[lane[i]])
+    expected = 100 * np.mean(list(busy.values())) / max(*busy.values(), 1e-9)
+    assert np.isclose(balance[2][column], expected), f"load balance: {balance[2][column]} instead of {expected}"
     if PANELS["tracer"].is_there(run):
         assert np.isclose(area("tracer"), sum(run["tracer.duration"])), "threads that write the trace"
     assert look.kernels[0] == "#0072b2" and set(run.facts["spent"]) <= set(look.texts), "the look of the page"

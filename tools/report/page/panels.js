@@ -489,6 +489,15 @@ class Groups {
     const start = this.run.columns['task.start'];
     return new Steps(numbersOf(tasks, task => start[task]), numbersOf(tasks, task => this.run.end(task)));
   }
+  /** Of each rank its workers, and how many of them execute tasks. */
+  get uses() {
+    const lane = this.run.columns['task.lane'];
+    return this.ofRanks = this.ofRanks || this.ranks.map(rank => {
+      const lanes = this.run.workers.flatMap((worker, row) => worker.rank === rank ? [row] : []);
+      const own = new Set(lanes);
+      return {rank, workers: lanes.length, steps: this.steps(this.ran.filter(task => own.has(lane[task] - 1)))};
+    });
+  }
   /** Messages between ranks. */
   get crossing() {
     const source = this.run.column('message.source'), destination = this.run.column('message.destination');
@@ -520,12 +529,26 @@ function occupationPanel(run, groups) {
       {stacked: true, most: run.workers.length, height: 120});
 }
 
-function usePanel(run, groups) {
-  return new UsePanel(groups.ranks.map(rank => {
-    const lanes = run.workers.flatMap((worker, lane) => worker.rank === rank ? [lane] : []);
-    const own = new Set(lanes);
-    return {rank, workers: lanes.length, steps: groups.steps(groups.ran.filter(task => own.has(run.columns['task.lane'][task] - 1)))};
-  }));
+function usePanel(run, groups) { return new UsePanel(groups.uses); }
+
+/**
+ * Busy time of the mean rank as a share of that of the busiest, over a hundredth of the run: what balances less than that is seen in the
+ * panels above. Of the workers of a single rank.
+ */
+function balancePanel(run, groups) {
+  const several = groups.ranks.length > 1, lane = run.columns['task.lane'];
+  const ofWorker = (_, row) => ({workers: 1, steps: groups.steps(groups.ran.filter(task => lane[task] - 1 === row))});
+  const parts = several ? groups.uses : run.workers.map(ofWorker);
+  const share = (from, to) => {
+    const half = Math.max(to - from, run.makespan / 100) / 2, middle = (from + to) / 2;
+    const busy = parts.map(({workers, steps}) => steps.mean(middle - half, middle + half) / workers);
+    const most = busy.reduce((a, b) => Math.max(a, b), 0);
+    return most > 1e-9 ? 100 * busy.reduce((a, b) => a + b, 0) / busy.length / most : 0;
+  };
+  const of = several ? 'rank' : 'worker';
+  return new SeriesPanel(
+      'Load balance', `busy time of the mean ${of} as a share of the busiest one's, over a hundredth of the run`,
+      [{name: 'mean / most', colour: '#009e73', mean: share}], {most: 100, height: 70, format: value => formatCount(value) + ' %'});
 }
 
 function nodesPanel(run, groups) {
@@ -664,6 +687,7 @@ function* panelsOf(run, state) {
   add('occupation', () => ran, () => occupationPanel(run, groups));
   add('use', () => ranks > 1, () => usePanel(run, groups));
   add('nodes', () => ran && ranks > 1, () => nodesPanel(run, groups));
+  add('balance', () => ran && run.workers.length > 1, () => balancePanel(run, groups));
   add('submitted', () => ran, () => submittedPanel(run, groups));
   add('ready', () => ran && run.facts.readied, () => readyPanel(run, groups));
   add('iterations', () => groups.iterations[0] < Infinity, () => iterationPanel(run, groups));

@@ -6,6 +6,7 @@ NAMES = {
     "occupation": ("Occupation", "workers that execute each kernel"),
     "use": ("Use of each rank", "share of the workers that execute tasks"),
     "nodes": ("Occupation of each rank", "workers that execute each kernel, by time step; the height of a row is all of its workers"),
+    "balance": ("Load balance", "busy time of the mean rank (of one rank: worker) as a share of the busiest one's, over a hundredth of the run"),
     "submitted": ("Submitted tasks", "that have not ended"),
     "ready": ("Ready tasks", "that have not begun: where there are none, workers have nothing to do"),
     "iterations": ("Iterations against time", "tasks by the iteration of the program that they belong to"),

@@ -15,7 +15,7 @@ from matplotlib.colors import LinearSegmentedColormap, to_hex, to_rgb
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 from matplotlib.transforms import blended_transform_factory
 
-from ..._intervals import mean_in_bins
+from ..._intervals import covered_until, mean_in_bins
 from .drawing import (GREY, INK, PALE, STEPS, Panel, View, bars, byte_axis, count_axis, format_bytes, format_seconds, inches_of, name_rows)
 from .names import NAMES
 from .tables import Array, Look, Run
@@ -284,6 +284,30 @@ class Use(Panel):
         for row in range(1, len(run.ranks)):
             axes.axhline(row - 0.5, color="white", linewidth=0.4)
         name_rows(axes, [str(rank) for rank in run.ranks], inches_of(axes))
+
+
+class Balance(Series):
+    """Over a hundredth of the run around each column."""
+    name = "balance"
+    label, most = "%", 100.0
+
+    @classmethod
+    def is_there(cls, run: Run) -> bool:
+        return super().is_there(run) and len(run.workers) > 1
+
+    def values(self) -> Rows:
+        run, tasks = self.run, self.run.ran
+        part_of_lane = np.array([worker["rank"] for worker in run.workers]) if len(run.ranks) > 1 else np.arange(len(run.workers))
+        part, start, end = part_of_lane[run["task.lane"][tasks] - 1], run["task.start"][tasks], run.end[tasks]
+        middles = (self.edges[:-1] + self.edges[1:]) / 2
+        half = np.maximum(np.diff(self.edges), run.makespan / 100) / 2
+        busy = []
+        for one in np.unique(part_of_lane):
+            own = part == one
+            until = [covered_until(times, start[own], end[own]) for times in (middles - half, middles + half)]
+            busy.append((until[1] - until[0]) / (2 * half * np.count_nonzero(part_of_lane == one)))
+        most = np.max(busy, axis=0)
+        return [("mean / most", "#009e73", np.divide(100 * np.mean(busy, axis=0), most, out=np.zeros(len(most)), where=most > 1e-9))]
 
 
 class Nodes(Panel):
@@ -724,6 +748,6 @@ class Matrix(Panel):
         name_rows(axes, [str(rank) for rank in range(ranks)], inches_of(axes))
 
 
-PANELS = {panel.name: panel for panel in (Workers, Occupation, Use, Nodes, Submitted, Ready, Iterations, Flight, Order, Rate, Messages,
+PANELS = {panel.name: panel for panel in (Workers, Occupation, Use, Nodes, Balance, Submitted, Ready, Iterations, Flight, Order, Rate, Messages,
                                           Broadcasts, Memory, Tracer, Times, Kernels, Durations, Matrix)}
 assert list(PANELS) == list(NAMES)
