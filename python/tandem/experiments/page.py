@@ -3,15 +3,18 @@ from __future__ import annotations
 
 import html
 import io
-from collections.abc import Mapping, Sequence
+import itertools
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from .comparisons import Outcome, Results
-from .definition import Experiment, Place
+from .definition import Experiment, Place, Value
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999933", "#882255")
 MARKS = "osD^vP*X<"
+STYLES = ("-", "--", ":", "-.")
 
 STYLE = """body{font:16px/1.5 sans-serif;max-width:60em;margin:2em auto;padding:0 1em;color:#222}
 table{border-collapse:collapse;margin:1em 0}td,th{padding:.2em .8em;border-bottom:1px solid #ddd;text-align:left}td.n{text-align:right}
@@ -75,7 +78,7 @@ def picture(report: Report) -> str:
         shown.update(zip(labels, lines))
     figure.axes[-1].legend(shown.values(), shown, fontsize=8, frameon=False, loc="upper left", bbox_to_anchor=(1.02, 1))
     out = io.StringIO()
-    figure.savefig(out, format="svg", metadata={"Date": None})
+    figure.savefig(out, format="svg", metadata={"Date": None}, bbox_inches="tight")
     text = out.getvalue()
     return text[text.index("<svg"):]
 
@@ -91,11 +94,16 @@ def _draw(axes: Any, report: Report, panel: Any) -> None:
     varying = [name for name, some in grid.items() if name not in (across, experiment.panels) and len(some) > 1]
     published = [(place, value) for place, value in experiment.published if all(one in grid[name] for name, one in place.items())]
     curves: dict[str, list[tuple[float, float]]] = {}
+    looks: dict[str, tuple[int, int]] = {}
+    look_of = _looks(varying, grid)
     for place, value in results:
-        curves.setdefault(_name(place, varying), []).append((positions[place[across]], value))
-    for index, (name, points) in enumerate(curves.items()):
-        colour, mark = COLOURS[index % len(COLOURS)], MARKS[index % len(MARKS)]
-        axes.plot(*zip(*sorted(points)), color=colour, marker=mark, markersize=5, label=name or "here")
+        name = _name(place, varying)
+        curves.setdefault(name, []).append((positions[place[across]], value))
+        looks.setdefault(name, look_of(place, len(looks)))
+    for name, points in curves.items():
+        look, style = looks[name]
+        colour, mark = COLOURS[look % len(COLOURS)], MARKS[look % len(MARKS)]
+        axes.plot(*zip(*sorted(points)), color=colour, marker=mark, markersize=5, linestyle=STYLES[style], label=name or "here")
         hollow = [(positions[place[across]], value) for place, value in published
                   if _name(place, varying) == name and place.get(across) in positions and place.get(experiment.panels) in (None, panel)]
         if hollow:
@@ -114,6 +122,19 @@ def _draw(axes: Any, report: Report, panel: Any) -> None:
     axes.set(xlabel=across, ylabel=experiment.unit)
     axes.grid(alpha=0.25, linewidth=0.6)
     axes.spines[["top", "right"]].set_visible(False)
+
+
+def _looks(varying: Sequence[str], grid: Mapping[str, Sequence[Value]]) -> Callable[[Place, int], tuple[int, int]]:
+    """Colour and style of a curve from its place, and its number among the curves: colours tell values of the axis that has the most of them, and
+    styles the others, where there are enough styles; else each curve has a colour of its own."""
+    if not varying:
+        return lambda _, number: (number, 0)
+    coloured = max(varying, key=lambda name: len(grid[name]))
+    others = [name for name in varying if name != coloured]
+    if math.prod(len(grid[name]) for name in others) > len(STYLES):
+        return lambda _, number: (number, 0)
+    combinations = list(itertools.product(*(grid[name] for name in others)))
+    return lambda place, _: (list(grid[coloured]).index(place[coloured]), combinations.index(tuple(place[name] for name in others)))
 
 
 def _name(place: Place, axes: Sequence[str]) -> str:
