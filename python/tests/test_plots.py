@@ -54,8 +54,8 @@ def test_benchmarks(plots, tmp_path):
     file.write_text(json.dumps(bcast))
     assert len(plots.bcast([file, file]).axes) == 2
     sizes = {"benchmark": "bcast", **ORIGIN, "results": [
-        {"params": {"tree": "ordered", "recipients": 7, "bytes": n, "rate": "200mbit", "namespaces": True}, "value": n, "peers": {"openmpi_ibcast": 2 * n},
-         "details": details} for n in (1000, 8000)]}
+        {"params": {"tree": "ordered", "recipients": 7, "bytes": n, "rate": "200mbit", "namespaces": True}, "value": n,
+         "peers": {"openmpi_ibcast": 2 * n}, "details": details} for n in (1000, 8000)]}
     by_size = plots.bcast(sizes).axes[0]
     assert by_size.get_xlabel() == "bytes" and legend(by_size) == ["ordered", "MPI_Ibcast"]
     with pytest.raises(ValueError, match="mix sizes"):

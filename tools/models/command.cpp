@@ -191,6 +191,7 @@ Json row_json(const ModelRow& row) {
           {"shape", fmt::format("{:x}", row.footprint.shape)},
           {"durations", row.history.samples()},
           {"mean_ns", estimate.mean_ns},
+          {"overall_mean_ns", row.history.overall().mean_ns},
           {"deviation_ns", estimate.deviation_ns},
           {"confidence", estimate.confidence()},
           {"known", estimate.known},
@@ -214,17 +215,18 @@ Result<void> show_models(const ToolContext& context, const std::string& codelet,
     return {};
   }
   for (const auto& [kind, sizes] : models.value().kinds) {
-    fmt::print("{} on {}\n{:>10}  {:>16}  {:>9}  {:>9}  {:>9}  {:>10}  {:>9}  {:>9}  {:>9}\n", codelet, kind_text(kind),
-               "data", "shape", "durations", "mean", "deviation", "confidence", "least", "median", "greatest");
+    fmt::print("{} on {}\n{:>10}  {:>16}  {:>9}  {:>9}  {:>9}  {:>9}  {:>10}  {:>9}  {:>9}  {:>9}\n", codelet,
+               kind_text(kind), "data", "shape", "durations", "of all", "mean", "deviation", "confidence", "least",
+               "median", "greatest");
     for (const ModelRow& row : rows) {
       if (row.kind != kind) continue;
       const model::Estimate estimate = row.history.estimate();
       const auto quantiles = row.history.summary().quantiles;
-      fmt::print("{:>10}  {:>16x}  {:>9}  {:>9}  {:>9}  {:>10.2f}  {:>9}  {:>9}  {:>9}{}\n",
+      fmt::print("{:>10}  {:>16x}  {:>9}  {:>9}  {:>9}  {:>9}  {:>10.2f}  {:>9}  {:>9}  {:>9}{}\n",
                  short_bytes(row.footprint.bytes), row.footprint.shape, row.history.samples(),
-                 short_time(estimate.mean_ns), short_time(estimate.deviation_ns), estimate.confidence(),
-                 short_time(quantiles[0]), short_time(quantiles[2]), short_time(quantiles[4]),
-                 estimate.known ? "" : "  too few");
+                 short_time(row.history.overall().mean_ns), short_time(estimate.mean_ns),
+                 short_time(estimate.deviation_ns), estimate.confidence(), short_time(quantiles[0]),
+                 short_time(quantiles[2]), short_time(quantiles[4]), estimate.known ? "" : "  too few");
     }
     if (const auto law = sizes.law()) fmt::print("  law: {}\n", text_of(*law));
   }

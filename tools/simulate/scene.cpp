@@ -74,8 +74,8 @@ sim::KernelTimes learnt_times(ModelsByCores all) {
     std::optional<sim::KernelTime> time;
     std::vector<runtime::SlowDown::Point> points;
     for (const auto& [cores, models] : all) {
-      const model::Estimate known = models->durations().expected_ns(task.codelet, runtime::footprint_of(task.data),
-                                                                    task.device, task.implementation);
+      const model::Estimate known = models->durations().overall_ns(task.codelet, runtime::footprint_of(task.data),
+                                                                   task.device, task.implementation);
       const auto with_these = time_of(known);
       if (!with_these) continue;
       points.push_back({.busy = cores, .factor = with_these->mean_ns / (time ? time : with_these)->mean_ns});

@@ -57,31 +57,49 @@ bool read_key(std::string_view key, Row& row) {
   return true;
 }
 
-/// Reads "120 durations: 10.13 10.33 10.4 10.5 14.2": positive, finite, and ascending.
+/// Takes the first word; empty: there is none.
+std::string_view take_word(std::string_view& text) {
+  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+  const std::string_view word = text.substr(0, text.find(' '));
+  text.remove_prefix(word.size());
+  return word;
+}
+
+/// A time in us from `least_us` on, in ns.
+std::optional<double> read_us(std::string_view word, double least_us) {
+  const auto us = number_of<double>(word);
+  if (!us || !(*us >= least_us && *us <= kGreatestUs)) return {};
+  return *us * 1e3;
+}
+
+/// Reads "120 durations: 10.13 10.33 10.4 10.5 14.2", where the quantiles are positive, finite and ascend, then
+/// "overall: 3480 10.41 0.2" and "suspects: 100 101", either of which may be missing.
 bool read_value(std::string_view value, Row& row) {
-  std::vector<std::string_view> words;
-  while (!value.empty()) {
-    const std::size_t end = std::min(value.find(' '), value.size());
-    if (end != 0) words.push_back(value.substr(0, end));
-    value.remove_prefix(std::min(end + 1, value.size()));
-  }
-  if (words.size() < 7 || words[1] != "durations:") return false;
-  const auto samples = number_of<std::uint64_t>(words[0]);
-  if (!samples || *samples == 0) return false;
+  const auto samples = number_of<std::uint64_t>(take_word(value));
+  if (!samples || *samples == 0 || take_word(value) != "durations:") return false;
   row.summary.samples = *samples;
-  double before = 1e-3;  // a nanosecond
-  for (std::size_t i = 0; i < 5; ++i) {
-    const auto us = number_of<double>(words[i + 2]);
-    if (!us || !(*us >= before && *us <= kGreatestUs)) return false;
-    before = *us;
-    row.summary.quantiles[i] = *us * 1e3;
+  constexpr double least_us = 1e-3;  // a nanosecond
+  double before_us = least_us;
+  for (double& quantile : row.summary.quantiles) {
+    const auto ns = read_us(take_word(value), before_us);
+    if (!ns) return false;
+    before_us = *ns / 1e3;
+    quantile = *ns;
   }
-  if (words.size() == 7) return true;
-  if (words[7] != "suspects:" || words.size() - 8 >= History::kSuspects) return false;
-  for (std::size_t i = 8; i < words.size(); ++i) {
-    const auto us = number_of<double>(words[i]);
-    if (!us || !(*us >= 1e-3 && *us <= kGreatestUs)) return false;
-    row.summary.suspects[row.summary.suspect_count++] = *us * 1e3;
+  std::string_view word = take_word(value);
+  if (word == "overall:") {
+    const auto count = number_of<std::uint64_t>(take_word(value));
+    const auto mean_ns = read_us(take_word(value), least_us), deviation_ns = read_us(take_word(value), 0);
+    if (!count || *count == 0 || *count > *samples || !mean_ns || !deviation_ns) return false;
+    row.summary.overall = {.count = *count, .mean_ns = *mean_ns, .deviation_ns = *deviation_ns};
+    word = take_word(value);
+  }
+  if (word.empty()) return true;
+  if (word != "suspects:") return false;
+  for (word = take_word(value); !word.empty(); word = take_word(value)) {
+    const auto ns = read_us(word, least_us);
+    if (!ns || row.summary.suspect_count + 1 == History::kSuspects) return false;
+    row.summary.suspects[row.summary.suspect_count++] = *ns;
   }
   return true;
 }
@@ -106,20 +124,22 @@ std::string to_text(const CodeletModels& models, std::string_view machine) {
       const History::Summary summary = entry->history.summary();
       if (summary.samples == 0) continue;
       const auto us = [&](std::size_t i) { return summary.quantiles[i] / 1e3; };
-      std::string suspects = summary.suspect_count == 0 ? "" : " suspects:";
-      for (unsigned i = 0; i < summary.suspect_count; ++i)
-        suspects += fmt::format(" {:.6g}", summary.suspects[i] / 1e3);
+      std::string more;
+      if (const auto& all = summary.overall)
+        more = fmt::format(" overall: {} {:.6g} {:.4g}", all->count, all->mean_ns / 1e3, all->deviation_ns / 1e3);
+      if (summary.suspect_count > 0) more += " suspects:";
+      for (unsigned i = 0; i < summary.suspect_count; ++i) more += fmt::format(" {:.6g}", summary.suspects[i] / 1e3);
       rows += fmt::format("\"{}/{}/{}/{}{}\" = \"{} durations: {:.6g} {:.6g} {:.6g} {:.6g} {:.6g}{}\"\n",
                           percent_encoded(kind.worker, " ()-_."), kind.implementation, kind.distance, bytes,
                           shape != bytes ? fmt::format("/{:x}", shape) : "", summary.samples, us(0), us(1), us(2),
-                          us(3), us(4), suspects);
+                          us(3), us(4), more);
       ++count;
     }
   }
   return fmt::format(
       "# How long tasks of one codelet take on this machine, as Tandem has learnt it. `tandem models show` prints it.\n"
       "# A row: WORKER/IMPLEMENTATION/DISTANCE/BYTES/SHAPE = durations: least, quartiles, greatest of the last ones, "
-      "and suspects, in us.\n"
+      "number, mean and standard deviation of all, and suspects, in us.\n"
       "format = 1\nmachine = \"{}\"\ncodelet = \"{}\"\nrows = {}\n\n[durations]\n{}",
       percent_encoded(machine, kReadable), percent_encoded(models.codelet, kReadable), count, rows);
 }

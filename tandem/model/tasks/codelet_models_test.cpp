@@ -135,6 +135,24 @@ TEST(CodeletModels, SuspectsAreKept) {
   EXPECT_THAT(error_of(replaced(text, "suspects:", "others:"), ErrorCode::malformed), HasSubstr("holds no durations"));
 }
 
+TEST(CodeletModels, TheMomentsOfAllDurationsAreKept) {
+  CodeletModels one{.codelet = "gemm", .kinds = {}};
+  for (int i = 0; i < 60; ++i) one.kinds[{}].add(4096, 1e4);
+  for (int i = 0; i < 40; ++i) one.kinds[{}].add(4096, 2e4);
+  for (int i = 0; i < 3; ++i) one.kinds[{}].add(4096, 1e6);
+  const std::string text = to_text(one, kMachine);
+  EXPECT_THAT(text, HasSubstr("= \"103 durations: 20 20 20 20 20 overall: 100 14 4.899 suspects: 1000 1000 1000\"\n"));
+  auto read = parse_models(text, "file", kMachine);
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(to_text(read.value(), kMachine), text);
+  EXPECT_NEAR(read.value().kinds[{}].overall(4096).mean_ns, 14'000, 1);
+  EXPECT_NEAR(read.value().kinds[{}].estimate(4096).mean_ns, 20'000, 1);
+  for (const std::string_view wrong :
+       {"0 14 4.899", "104 14 4.899", "100 0 4.899", "100 14 -1", "100 14 nan", "100 14", "100 1e300 1", "x 14 1"})
+    EXPECT_THAT(error_of(replaced(text, "100 14 4.899", wrong), ErrorCode::malformed), HasSubstr("holds no durations"))
+        << wrong;
+}
+
 TEST(CodeletModels, APoisonedFileIsLearntAway) {
   CodeletModels models = some_models();
   const std::string text = to_text(models, kMachine);

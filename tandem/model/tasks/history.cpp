@@ -2,6 +2,7 @@
 #include "tandem/model/tasks/history.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace tandem::model {
@@ -34,6 +35,7 @@ void History::accept(float ns) noexcept {
   for (; gap + 1 < count_ && sorted_[gap + 1] < ns; ++gap) sorted_[gap] = sorted_[gap + 1];
   sorted_[gap] = ns;
   recent_[next_] = ns;
+  news_moments_.add({.count = 1, .mean = static_cast<double>(ns)});
   accepted_news_ = static_cast<std::uint8_t>(std::min(accepted_news_ + 1U, kWindow));
   next_ = static_cast<std::uint8_t>(next_ + 1U == kWindow ? 0 : next_ + 1U);
 }
@@ -80,9 +82,23 @@ Estimate History::estimate() const noexcept {
           .known = samples_ >= kEnough};
 }
 
+Estimate History::overall() const noexcept {
+  const Moments moments = all();
+  if (moments.count <= count_)
+    return estimate();  // the window has them all, and knows which of the first were accidents
+  return {.mean_ns = moments.mean,
+          .deviation_ns = std::sqrt(moments.squares / moments.count),
+          .samples = static_cast<std::uint64_t>(moments.count),
+          .known = true};
+}
+
 History::Summary History::summary() const noexcept {
   Summary summary{.samples = samples_};
   if (count_ == 0) return summary;
+  if (all().count > count_) {
+    const Estimate known = overall();
+    summary.overall = {.count = known.samples, .mean_ns = known.mean_ns, .deviation_ns = known.deviation_ns};
+  }
   const unsigned quarter = count_ / 4U;
   summary.quantiles = {at(0), at(quarter), median(), at(count_ - 1 - quarter), at(count_ - 1U)};
   summary.suspect_count = suspect_count_;
@@ -106,18 +122,26 @@ History History::restore(const Summary& summary) noexcept {
   for (unsigned i = 0; i < summary.suspect_count; ++i) history.suspects_[i] = static_cast<float>(summary.suspects[i]);
   history.suspect_count_ = static_cast<std::uint8_t>(summary.suspect_count);
   history.samples_ = summary.samples;
+  if (const auto& all = summary.overall) {
+    const auto of_all = static_cast<double>(all->count);
+    history.news_moments_ = {
+        .count = of_all, .mean = all->mean_ns, .squares = of_all * all->deviation_ns * all->deviation_ns};
+  }
   history.forget_news();
   return history;
 }
 
 void History::add_news_of(const History& other) noexcept {
   const std::uint64_t before = samples_;
+  Moments moments = news_moments_;  // the window of `other` is a part of what it has accepted
+  moments.add(other.news_moments_);
   const unsigned kept = other.accepted_news_;
   const unsigned oldest = other.count_ < kWindow ? 0 : other.next_;
   for (unsigned i = other.count_ - kept; i < other.count_; ++i)
     add(static_cast<double>(other.recent_[(oldest + i) % kWindow]));
   for (unsigned i = other.old_suspects_; i < other.suspect_count_; ++i) add(static_cast<double>(other.suspects_[i]));
   samples_ = before + other.news_;
+  news_moments_ = moments;
 }
 
 }  // namespace tandem::model

@@ -3,6 +3,8 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
+#include <utility>
 
 #include "tandem/model/tasks/estimate.hpp"
 
@@ -30,7 +32,10 @@ namespace tandem::model {
 /// The deviation is d^2 = v (1 + 1/n) + (mean / 2n)^2, where v is the variance of the n durations that the mean rests
 /// on: a single duration is known to a half of it.
 ///
-/// A value of constant size (288 bytes); not thread-safe.
+/// That is how long the next task takes. How long tasks of another run take, on a machine whose speed comes and goes,
+/// is told by `overall`: of all durations that were ever accepted.
+///
+/// A value of constant size (336 bytes); not thread-safe.
 class History {
  public:
   static constexpr unsigned kWindow = 29;    ///< 4 k + 1, so that quartiles are durations
@@ -44,12 +49,20 @@ class History {
     std::array<double, 5> quantiles{};
     std::array<double, kSuspects> suspects{};  ///< from the oldest on
     unsigned suspect_count = 0;                ///< less than `kSuspects`
+    /// Of all durations that were ever accepted; none where the window has them all.
+    struct Overall {
+      std::uint64_t count = 0;
+      double mean_ns = 0, deviation_ns = 0;
+    };
+    std::optional<Overall> overall = {};
   };
 
   /// Adds a duration. NaN, infinite and negative ones are ignored; less than 1 ns counts as 1. Some tens of ns.
   void add(double ns) noexcept;
 
   Estimate estimate() const noexcept;
+  /// By all durations that were ever accepted, those of earlier programs included: for predictions of other runs.
+  Estimate overall() const noexcept;
 
   std::uint64_t samples() const noexcept { return samples_; }  ///< all that were added, suspects included
   /// Durations added since `forget_news`.
@@ -57,6 +70,7 @@ class History {
   void forget_news() noexcept {
     news_ = accepted_news_ = 0;
     old_suspects_ = suspect_count_;
+    old_moments_.add(std::exchange(news_moments_, {}));
   }
 
   Summary summary() const noexcept;
@@ -69,6 +83,23 @@ class History {
   void add_news_of(const History& other) noexcept;
 
  private:
+  /// Of accepted durations: number, mean, and sum of the squares of differences from it.
+  struct Moments {
+    double count = 0, mean = 0, squares = 0;
+    void add(const Moments& other) noexcept {
+      if (other.count == 0) return;
+      const double both = count + other.count, difference = other.mean - mean;
+      squares += other.squares + difference * difference * count * other.count / both;
+      mean += difference * other.count / both;
+      count = both;
+    }
+  };
+  Moments all() const noexcept {
+    Moments both = old_moments_;
+    both.add(news_moments_);
+    return both;
+  }
+
   double at(unsigned rank) const noexcept { return static_cast<double>(sorted_[rank]); }
   double median() const noexcept { return at(count_ / 2U); }
   double limit() const noexcept;
@@ -86,7 +117,8 @@ class History {
   std::uint8_t old_suspects_ = 0;     ///< number of the first entries of `suspects_` that are not
   std::uint32_t news_ = 0;
   std::uint64_t samples_ = 0;
+  Moments old_moments_, news_moments_;  ///< before `forget_news`, and since
 };
-static_assert(sizeof(History) == 288);
+static_assert(sizeof(History) == 336);
 
 }  // namespace tandem::model

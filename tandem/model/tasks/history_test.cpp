@@ -201,5 +201,45 @@ TEST(History, NewsOfTwoProgramsAreAddedToOneFile) {
   EXPECT_NEAR(file.estimate().mean_ns / here.ns, 2, 0.01);  // what was learnt last
 }
 
+TEST(History, OverallIsOfAllDurationsAndTheEstimateOfTheLastOnes) {
+  History history;
+  for (int i = 0; i < 400; ++i) history.add(i % 2 == 0 ? 900 : 1100);
+  for (int i = 0; i < 100; ++i) history.add(3000);  // something else runs on the machine for a while
+  EXPECT_NEAR(history.estimate().mean_ns, 3000, 1);
+  EXPECT_NEAR(history.overall().mean_ns, 1400, 5);
+  EXPECT_NEAR(history.overall().deviation_ns, 805, 5);
+  EXPECT_EQ(history.overall().samples, 500U);
+  const History restored = History::restore(history.summary());
+  EXPECT_NEAR(restored.overall().mean_ns, history.overall().mean_ns, 1e-6);
+  EXPECT_NEAR(restored.overall().deviation_ns, history.overall().deviation_ns, 1e-3);
+}
+
+TEST(History, OverallLeavesAccidentsOutAndIsTheEstimateWhileTheWindowHasAll) {
+  for (std::uint64_t seed = 1; seed <= 500; ++seed) {
+    Case here(seed);
+    History history = here.good(20);
+    ASSERT_TRUE(equal(history.overall(), history.estimate())) << "seed " << seed;
+    ASSERT_FALSE(history.summary().overall.has_value());
+    for (int i = 0; i < 100; ++i) history.add(here.random.around(here.ns, here.noise));
+    const double before_ns = history.overall().mean_ns;
+    for (int i = 0; i < 5; ++i) history.add(here.ns * 1000);  // with a suspect or two from before
+    ASSERT_EQ(history.overall().mean_ns, before_ns) << "seed " << seed;
+  }
+}
+
+TEST(History, OverallOfAFileIsThatOfAllPrograms) {
+  History file;
+  double sum = 0;
+  for (int run = 1; run <= 9; ++run) {  // of one speed each, with more tasks than the window has
+    History program = History::restore(file.summary());
+    for (int i = 0; i < 200; ++i) program.add(1000.0 * run), sum += 1000.0 * run;
+    file.add_news_of(program);
+    file = History::restore(file.summary());
+  }
+  EXPECT_NEAR(file.estimate().mean_ns, 9000, 1);
+  EXPECT_NEAR(file.overall().mean_ns / (sum / 1800), 1, 0.01);  // but for what a program first takes for accidents
+  EXPECT_NEAR(static_cast<double>(file.overall().samples), 1800, 30);
+}
+
 }  // namespace
 }  // namespace tandem::model::history_test

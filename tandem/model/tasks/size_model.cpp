@@ -47,6 +47,12 @@ Estimate SizeModel::estimate(Footprint footprint) {
   return law_ ? law_->estimate(static_cast<double>(footprint.bytes)) : measured;
 }
 
+Estimate SizeModel::overall(Footprint footprint) {
+  const Estimate known = estimate(footprint);
+  const History* const history = find(footprint);
+  return history != nullptr && history->estimate().known ? history->overall() : known;
+}
+
 void SizeModel::add_news_of(const SizeModel& other) {
   for (const Entry& entry : other.entries_) {
     if (entry.history.news() == 0) continue;

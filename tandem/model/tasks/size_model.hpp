@@ -15,7 +15,7 @@ namespace tandem::model {
 /// Durations of one codelet on one kind of worker: a `History` for each shape, and a `PowerLaw` of the bytes through
 /// them for other shapes.
 ///
-/// At most `kSizes` histories are kept, so its memory is bounded (19 KiB); a new shape takes the place of the one that
+/// At most `kSizes` histories are kept, so its memory is bounded (23 KiB); a new shape takes the place of the one that
 /// was used longest ago. The law is fitted when a shape without a history is asked for, at most once for `kFitAfter`
 /// new durations.
 ///
@@ -35,6 +35,9 @@ class SizeModel {
   /// By the history of this shape if it is known, else by the law if the bytes are known, else by the unfinished
   /// history. Tens of ns, or some 20 us with a fit.
   Estimate estimate(Footprint footprint);
+
+  /// As `estimate`, but by all durations of this shape: see `History::overall`.
+  Estimate overall(Footprint footprint);
 
   std::span<const Entry> entries() const noexcept { return entries_; }  ///< by shape
   /// The history of a shape; null: none.

@@ -69,13 +69,13 @@ std::size_t DurationModels::find(std::string_view codelet, const std::string& wo
 }
 
 model::Estimate DurationModels::least(std::string_view codelet, model::Footprint footprint, unsigned worker,
-                                      std::optional<std::uint32_t> implementation) const {
+                                      std::optional<std::uint32_t> implementation, By by) const {
   std::array<Entry*, kMostEntries> found;
   const std::size_t count = find(codelet, kinds_[worker], implementation, found);
   model::Estimate best;
   for (std::size_t i = 0; i < count; ++i) {
     const std::lock_guard guard(found[i]->lock);
-    const model::Estimate estimate = found[i]->sizes.estimate(footprint);
+    const model::Estimate estimate = (found[i]->sizes.*by)(footprint);
     if (i == 0 || (estimate.known && (!best.known || estimate.mean_ns < best.mean_ns))) best = estimate;
   }
   return best;
@@ -110,19 +110,25 @@ std::vector<model::CodeletModels> DurationModels::news() const {
 
 model::Estimate DurationModels::expected_ns(std::string_view codelet, model::Footprint footprint,
                                             unsigned worker) const {
-  return least(codelet, footprint, worker, {});
+  return least(codelet, footprint, worker, {}, &model::SizeModel::estimate);
 }
 
 model::Estimate DurationModels::expected_ns(std::string_view codelet, model::Footprint footprint,
                                             DeviceKind kind) const {
   const auto worker = worker_of(kind);
-  return worker ? least(codelet, footprint, *worker, {}) : model::Estimate{};
+  return worker ? least(codelet, footprint, *worker, {}, &model::SizeModel::estimate) : model::Estimate{};
 }
 
 model::Estimate DurationModels::expected_ns(std::string_view codelet, model::Footprint footprint, DeviceKind kind,
                                             unsigned implementation) const {
   const auto worker = worker_of(kind);
-  return worker ? least(codelet, footprint, *worker, implementation) : model::Estimate{};
+  return worker ? least(codelet, footprint, *worker, implementation, &model::SizeModel::estimate) : model::Estimate{};
+}
+
+model::Estimate DurationModels::overall_ns(std::string_view codelet, model::Footprint footprint, DeviceKind kind,
+                                           unsigned implementation) const {
+  const auto worker = worker_of(kind);
+  return worker ? least(codelet, footprint, *worker, implementation, &model::SizeModel::overall) : model::Estimate{};
 }
 
 DurationModels::Entry& DurationModels::Collector::entry_of(const CodeletCore& codelet, std::uint32_t implementation) {

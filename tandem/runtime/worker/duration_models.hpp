@@ -54,6 +54,9 @@ class DurationModels {
   /// Estimate for a task of `codelet` by one of its implementations.
   model::Estimate expected_ns(std::string_view codelet, model::Footprint footprint, DeviceKind kind,
                               unsigned implementation) const;
+  /// What tasks of `codelet` take by one of its implementations in other runs: see `model::History::overall`.
+  model::Estimate overall_ns(std::string_view codelet, model::Footprint footprint, DeviceKind kind,
+                             unsigned implementation) const;
 
  private:
   struct NameHash {
@@ -66,8 +69,9 @@ class DurationModels {
   static constexpr std::size_t kMostEntries = 8;
   std::size_t find(std::string_view codelet, const std::string& worker, std::optional<std::uint32_t> implementation,
                    std::array<Entry*, kMostEntries>& found) const;
+  using By = model::Estimate (model::SizeModel::*)(model::Footprint);
   model::Estimate least(std::string_view codelet, model::Footprint footprint, unsigned worker,
-                        std::optional<std::uint32_t> implementation) const;
+                        std::optional<std::uint32_t> implementation, By by) const;
   std::optional<unsigned> worker_of(DeviceKind kind) const;
 
   std::vector<std::string> kinds_;      ///< by worker
