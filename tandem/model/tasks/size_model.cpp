@@ -48,9 +48,8 @@ Estimate SizeModel::estimate(Footprint footprint) {
 }
 
 Estimate SizeModel::overall(Footprint footprint) {
-  const Estimate known = estimate(footprint);
   const History* const history = find(footprint);
-  return history != nullptr && history->estimate().known ? history->overall() : known;
+  return history != nullptr && history->estimate().known ? history->overall() : estimate(footprint);
 }
 
 void SizeModel::add_news_of(const SizeModel& other) {
