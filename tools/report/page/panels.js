@@ -491,11 +491,9 @@ class Groups {
   }
   /** Of each rank its workers, and how many of them execute tasks. */
   get uses() {
-    const lane = this.run.columns['task.lane'];
     return this.ofRanks = this.ofRanks || this.ranks.map(rank => {
-      const lanes = this.run.workers.flatMap((worker, row) => worker.rank === rank ? [row] : []);
-      const own = new Set(lanes);
-      return {rank, workers: lanes.length, steps: this.steps(this.ran.filter(task => own.has(lane[task] - 1)))};
+      const lanes = this.run.lanes.filter((_, row) => this.run.workers[row].rank === rank);
+      return {rank, workers: lanes.length, steps: this.steps(lanes.flatMap(lane => Array.from(lane)))};
     });
   }
   /** Messages between ranks. */
@@ -536,9 +534,8 @@ function usePanel(run, groups) { return new UsePanel(groups.uses); }
  * panels above. Of the workers of a single rank.
  */
 function balancePanel(run, groups) {
-  const several = groups.ranks.length > 1, lane = run.columns['task.lane'];
-  const ofWorker = (_, row) => ({workers: 1, steps: groups.steps(groups.ran.filter(task => lane[task] - 1 === row))});
-  const parts = several ? groups.uses : run.workers.map(ofWorker);
+  const several = groups.ranks.length > 1;
+  const parts = several ? groups.uses : run.lanes.map(lane => ({workers: 1, steps: groups.steps(lane)}));
   const share = (from, to) => {
     const half = Math.max(to - from, run.makespan / 100) / 2, middle = (from + to) / 2;
     const busy = parts.map(({workers, steps}) => steps.mean(middle - half, middle + half) / workers);
