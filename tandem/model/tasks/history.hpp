@@ -88,10 +88,10 @@ class History {
     double count = 0, mean = 0, squares = 0;
     void add(const Moments& other) noexcept {
       if (other.count == 0) return;
-      const double both = count + other.count, difference = other.mean - mean;
-      squares += other.squares + difference * difference * count * other.count / both;
-      mean += difference * other.count / both;
-      count = both;
+      const double difference = other.mean - mean, part = other.count / (count + other.count);
+      squares += other.squares + difference * difference * count * part;
+      mean += difference * part;
+      count += other.count;
     }
   };
   Moments all() const noexcept {
