@@ -65,11 +65,11 @@ std::string_view take_word(std::string_view& text) {
   return word;
 }
 
-/// A time in us from `least_us` on, in ns.
+/// A time in us, from `least_us` on.
 std::optional<double> read_us(std::string_view word, double least_us) {
   const auto us = number_of<double>(word);
   if (!us || !(*us >= least_us && *us <= kGreatestUs)) return {};
-  return *us * 1e3;
+  return us;
 }
 
 /// Reads "120 durations: 10.13 10.33 10.4 10.5 14.2", where the quantiles are positive, finite and ascend, then
@@ -81,25 +81,25 @@ bool read_value(std::string_view value, Row& row) {
   constexpr double least_us = 1e-3;  // a nanosecond
   double before_us = least_us;
   for (double& quantile : row.summary.quantiles) {
-    const auto ns = read_us(take_word(value), before_us);
-    if (!ns) return false;
-    before_us = *ns / 1e3;
-    quantile = *ns;
+    const auto us = read_us(take_word(value), before_us);
+    if (!us) return false;
+    before_us = *us;  // not computed back from ns, which would round: equal quantiles are usual
+    quantile = *us * 1e3;
   }
   std::string_view word = take_word(value);
   if (word == "overall:") {
     const auto count = number_of<std::uint64_t>(take_word(value));
-    const auto mean_ns = read_us(take_word(value), least_us), deviation_ns = read_us(take_word(value), 0);
-    if (!count || *count == 0 || *count > *samples || !mean_ns || !deviation_ns) return false;
-    row.summary.overall = {.count = *count, .mean_ns = *mean_ns, .deviation_ns = *deviation_ns};
+    const auto mean_us = read_us(take_word(value), least_us), deviation_us = read_us(take_word(value), 0);
+    if (!count || *count == 0 || *count > *samples || !mean_us || !deviation_us) return false;
+    row.summary.overall = {.count = *count, .mean_ns = *mean_us * 1e3, .deviation_ns = *deviation_us * 1e3};
     word = take_word(value);
   }
   if (word.empty()) return true;
   if (word != "suspects:") return false;
   for (word = take_word(value); !word.empty(); word = take_word(value)) {
-    const auto ns = read_us(word, least_us);
-    if (!ns || row.summary.suspect_count + 1 == History::kSuspects) return false;
-    row.summary.suspects[row.summary.suspect_count++] = *ns;
+    const auto us = read_us(word, least_us);
+    if (!us || row.summary.suspect_count + 1 == History::kSuspects) return false;
+    row.summary.suspects[row.summary.suspect_count++] = *us * 1e3;
   }
   return true;
 }

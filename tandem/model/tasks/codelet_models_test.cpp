@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <string>
+#include <vector>
 
 #include "tandem/model/tasks/random_durations.hpp"
 
@@ -151,6 +153,40 @@ TEST(CodeletModels, TheMomentsOfAllDurationsAreKept) {
        {"0 14 4.899", "104 14 4.899", "100 0 4.899", "100 14 -1", "100 14 nan", "100 14", "100 1e300 1", "x 14 1"})
     EXPECT_THAT(error_of(replaced(text, "100 14 4.899", wrong), ErrorCode::malformed), HasSubstr("holds no durations"))
         << wrong;
+}
+
+TEST(CodeletModels, EqualDurationsAreReadAsTheyWereWritten) {
+  for (int i = 0; i < 4'000; ++i) {
+    CodeletModels one{.codelet = "gemm", .kinds = {}};
+    for (int k = 0; k < 5; ++k) one.kinds[{}].add(4096, 20'000 + 0.1 * i);  // restored ones are no whole ns
+    const auto read = parse_models(to_text(one, kMachine), "file", kMachine);
+    ASSERT_TRUE(read.ok()) << to_text(one, kMachine);
+  }
+}
+
+// Programs learn one after the other, or two at the same time, as `ModelStore` does it: read, run, read again, add.
+TEST(CodeletModels, WhatProgramsWriteTheNextOneReads) {
+  for (std::uint64_t seed = 1; seed <= 3'000; ++seed) {
+    RandomDurations random(seed);
+    std::string file = to_text({.codelet = "gemm", .kinds = {}}, kMachine);
+    for (int run = 0; run < 6; ++run) {
+      std::vector<CodeletModels> programs;
+      for (int two = 0; two < (random.uniform() < 0.3 ? 2 : 1); ++two) {
+        auto read = parse_models(file, "file", kMachine);
+        ASSERT_TRUE(read.ok()) << "seed " << seed << ", run " << run << ": " << read.error().message << "\n" << file;
+        CodeletModels& program = programs.emplace_back(std::move(read).value());
+        const double noise = random.between(0.01, 1.5);
+        for (auto i = static_cast<int>(random.between(1, 40)); i > 0; --i)
+          program.kinds[{}].add(4096, std::floor(random.around(2e4, noise)));
+      }
+      for (const CodeletModels& program : programs) {
+        CodeletModels all = parse_models(file, "file", kMachine).value();
+        all.add_news_of(program);
+        file = to_text(all, kMachine);
+        ASSERT_TRUE(parse_models(file, "file", kMachine).ok()) << "seed " << seed << ", run " << run << "\n" << file;
+      }
+    }
+  }
 }
 
 TEST(CodeletModels, APoisonedFileIsLearntAway) {

@@ -97,7 +97,10 @@ History::Summary History::summary() const noexcept {
   if (count_ == 0) return summary;
   if (all().count > count_) {
     const Estimate known = overall();
-    summary.overall = {.count = known.samples, .mean_ns = known.mean_ns, .deviation_ns = known.deviation_ns};
+    // Suspects of a file may count twice: in the window that `restore` makes up, and when they are accepted, or when
+    // two programs accept them.
+    const std::uint64_t accepted = std::min(known.samples, samples_);
+    summary.overall = {.count = accepted, .mean_ns = known.mean_ns, .deviation_ns = known.deviation_ns};
   }
   const unsigned quarter = count_ / 4U;
   summary.quantiles = {at(0), at(quarter), median(), at(count_ - 1 - quarter), at(count_ - 1U)};
