@@ -101,12 +101,13 @@ void Transfers::give_up_sends() {
 
 /// Called when the event is ready, or has the memory for which a turn has asked.
 void Transfers::step(Bag& bag, Task& task) {
-  bool begins = false;
+  std::shared_ptr<Bag> begun;  // once it has started, a thread that hears of a posted receive may end it
   {
     const std::lock_guard guard(bag.lock);
-    begins = !std::exchange(bag.started, true);
+    if (!std::exchange(bag.started, true)) begun = bag.itself;
   }
-  if (begins) advance(bag);
+  if (begun != nullptr)
+    advance(*begun);
   else send_turn(bag, task);
 }
 
