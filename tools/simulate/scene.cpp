@@ -74,9 +74,10 @@ sim::KernelTimes learnt_times(ModelsByCores all) {
     std::optional<sim::KernelTime> time;
     std::vector<runtime::SlowDown::Point> points;
     for (const auto& [cores, models] : all) {
-      const model::Estimate known = models->durations().overall_ns(task.codelet, runtime::footprint_of(task.data),
-                                                                   task.device, task.implementation);
-      const auto with_these = time_of(known);
+      const runtime::DurationModels& durations = models->durations();
+      const model::Footprint footprint = runtime::footprint_of(task.data);
+      const auto with_these = time_of(durations.overall_ns(task.codelet, footprint, task.device, task.implementation),
+                                      durations.expected_ns(task.codelet, footprint, task.device, task.implementation));
       if (!with_these) continue;
       points.push_back({.busy = cores, .factor = with_these->mean_ns / (time ? time : with_these)->mean_ns});
       if (!time) time = with_these;
@@ -180,6 +181,13 @@ std::optional<sim::KernelTime> time_of(const model::Estimate& estimate) {
   return sim::KernelTime{.mean_ns = estimate.mean_ns,
                          .deviation_ns = std::sqrt(std::max(of_one, 0.0)),
                          .mean_error_ns = std::max(estimate.law_error_ns, of_samples)};
+}
+
+std::optional<sim::KernelTime> time_of(const model::Estimate& all, const model::Estimate& last) {
+  auto time = time_of(all);
+  if (const auto now = time_of(last); time && now)
+    time->deviation_ns = now->deviation_ns / now->mean_ns * time->mean_ns;
+  return time;
 }
 
 Result<Scene> make_scene(const SceneArguments& arguments, const base::Topology& topology, ToolContext& context) {

@@ -51,6 +51,10 @@ std::string complaint_of_kernel(std::string_view option, const std::string& name
 /// What is known of a kernel's duration. The error of a law's mean is one of all durations of that size. Nothing: too
 /// little was measured, or the size is more than four times larger or smaller than all that were.
 std::optional<sim::KernelTime> time_of(const model::Estimate& estimate);
+/// What is known of a kernel's duration in other runs: the mean of all durations, around which tasks differ as the last
+/// ones do. All durations differ by times in which the whole machine was slow, and by rare long pauses: if each task
+/// drew from them, most would be much shorter than the mean. Nothing: as above.
+std::optional<sim::KernelTime> time_of(const model::Estimate& all, const model::Estimate& last);
 
 /// Errors: those of the platform's file and of the models' folder, and invalid_argument for a factor.
 base::Result<Scene> make_scene(const SceneArguments& arguments, const base::Topology& topology, ToolContext& context);

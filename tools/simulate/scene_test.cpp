@@ -1,6 +1,7 @@
 // tools/simulate/scene_test.cpp: durations for simulations, from what was measured.
 #include "tools/simulate/scene.hpp"
 
+#include <cmath>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -37,6 +38,22 @@ TEST(Scene, OtherSizesAreLessCertainAndFarOnesUnknown) {
   EXPECT_FALSE(time_of(sizes.estimate(1'700'000U)).has_value());
   EXPECT_FALSE(time_of(sizes.estimate(24'000U)).has_value());
   EXPECT_FALSE(time_of(model::Estimate()).has_value());
+}
+
+TEST(Scene, TasksDifferAsTheLastOnesAroundTheMeanOfAll) {
+  model::SizeModel sizes;
+  for (int i = 0; i < 300; ++i) {
+    const double slow = i < 100 ? 4 : 1;  // for a while the whole machine was
+    sizes.add(200'000U, slow * (i % 2 == 0 ? 90'000 : 110'000));
+  }
+  const model::Estimate all = sizes.overall(200'000U);
+  ASSERT_NEAR(all.mean_ns, 200'000, 4'000);
+  ASSERT_GT(all.deviation_ns, 100'000);
+  const auto time = time_of(all, sizes.estimate(200'000U));
+  ASSERT_TRUE(time.has_value());
+  EXPECT_NEAR(time->mean_ns, 200'000, 4'000);
+  EXPECT_NEAR(time->deviation_ns, 20'000, 4'000);
+  EXPECT_GT(time->mean_error_ns, 100'000 / std::sqrt(300));
 }
 
 }  // namespace
