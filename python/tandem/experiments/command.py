@@ -108,8 +108,10 @@ def _one(experiment: Experiment, arguments: argparse.Namespace, version: str, de
     results = results_of(places, {})
     outcomes = compare(experiment, results)
     usual = compare(experiment, results_of(other_places, {}))
-    varied = {what: compare(experiment, results_of(other_places, factors)) for what, factors in changes.items()}
-    report = Report(experiment, arguments.size, results, outcomes, sentence(outcomes, varied, usual), missing)
+    changed = {what: results_of(other_places, factors) for what, factors in changes.items()}
+    unknown = [what for what, found in changed.items() if len(found) < len(other_places)]
+    varied = {what: compare(experiment, found) for what, found in changed.items() if what not in unknown}
+    report = Report(experiment, arguments.size, results, outcomes, sentence(outcomes, varied, usual, unknown), missing)
     if results:
         report = replace(report, picture=picture(report))
     _write(report, folder)

@@ -111,8 +111,9 @@ def _best(experiment: Experiment, one: Comparison, results: Results, values: Map
 _OF_KIND = {"ratio": _ratio, "order": _order, "best": _best}
 
 
-def sentence(outcomes: Sequence[Outcome], varied: Mapping[str, Sequence[Outcome]], usual: Sequence[Outcome]) -> str:
-    """Direction, order, how far; and whether that holds where assumed numbers are others. `varied`: by what was changed, beside `usual`."""
+def sentence(outcomes: Sequence[Outcome], varied: Mapping[str, Sequence[Outcome]], usual: Sequence[Outcome], unknown: Sequence[str]) -> str:
+    """Direction, order, how far; and whether that holds where assumed numbers are others. `varied`: by what was changed, beside `usual`.
+    `unknown`: changes that lack points."""
     known = [one for one in outcomes if one.agrees is not None]
     if not known:
         return "Nothing to compare yet."
@@ -125,13 +126,15 @@ def sentence(outcomes: Sequence[Outcome], varied: Mapping[str, Sequence[Outcome]
             f". The ratio is {factors[0]:.2g} times the published one"
     if len(known) < len(outcomes):
         text += f". {len(outcomes) - len(known)} lack points"
-    return text + "." + _robust(usual, varied)
+    return text + "." + _robust(usual, varied, unknown)
 
 
-def _robust(usual: Sequence[Outcome], varied: Mapping[str, Sequence[Outcome]]) -> str:
-    if not varied:
+def _robust(usual: Sequence[Outcome], varied: Mapping[str, Sequence[Outcome]], unknown: Sequence[str]) -> str:
+    if not varied and not unknown:
         return ""
     changed = [f"{text} ({what})" for what, others in varied.items() for text in _turned(usual, others)]
+    if unknown and not changed:
+        return f" Whether this holds with assumed numbers changed by 30 % is not known yet: points are missing ({', '.join(unknown)})."
     if not changed:
         return " This holds with each assumed number 30 % smaller and larger."
     return " It is otherwise with assumed numbers changed by 30 %: " + "; ".join(changed) + "."
