@@ -101,13 +101,13 @@ void Transfers::give_up_sends() {
 
 /// Called when the event is ready, or has the memory for which a turn has asked.
 void Transfers::step(Bag& bag, Task& task) {
-  std::shared_ptr<Bag> begun;  // once it has started, a thread that hears of a posted receive may end it
+  const std::shared_ptr<Bag> alive = bag.itself;  // once started, a thread that hears of a posted receive may end it
+  bool begins = false;
   {
     const std::lock_guard guard(bag.lock);
-    if (!std::exchange(bag.started, true)) begun = bag.itself;
+    begins = !std::exchange(bag.started, true);
   }
-  if (begun != nullptr)
-    advance(*begun);
+  if (begins) advance(bag);
   else send_turn(bag, task);
 }
 
