@@ -133,11 +133,11 @@ def _robust(usual: Sequence[Outcome], varied: Mapping[str, Sequence[Outcome]], u
     if not varied and not unknown:
         return ""
     changed = [f"{text} ({what})" for what, others in varied.items() for text in _turned(usual, others)]
-    if unknown and not changed:
+    if changed:
+        return " It is otherwise with assumed numbers changed by 30 %: " + "; ".join(changed) + "."
+    if unknown:
         return f" Whether this holds with assumed numbers changed by 30 % is not known yet: points are missing ({', '.join(unknown)})."
-    if not changed:
-        return " This holds with each assumed number 30 % smaller and larger."
-    return " It is otherwise with assumed numbers changed by 30 %: " + "; ".join(changed) + "."
+    return " This holds with each assumed number 30 % smaller and larger."
 
 
 def _turned(usual: Sequence[Outcome], others: Sequence[Outcome]) -> list[str]:
