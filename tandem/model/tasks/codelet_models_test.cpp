@@ -164,7 +164,7 @@ TEST(CodeletModels, EqualDurationsAreReadAsTheyWereWritten) {
   }
 }
 
-// Programs learn one after the other, or two at the same time, as `ModelStore` does it: read, run, read again, add.
+// Programs learn one after the other, or two at the same time, as the library does with its files: read, run, read again, add.
 TEST(CodeletModels, WhatProgramsWriteTheNextOneReads) {
   for (std::uint64_t seed = 1; seed <= 3'000; ++seed) {
     RandomDurations random(seed);
